@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/availability"
 	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/slot"
 	"github.com/corral-pilot/corral/workflow/clustering"
 	"github.com/corral-pilot/corral/workflow/dag"
 )
@@ -184,7 +184,7 @@ type Calendar struct {
 
 	// Room is the capacity that no other job holds, or is planned to hold, from now on. A pilot that fits into it waits
 	// only until its place is free. nil: the queue is not known, or was not examined.
-	Room *availability.Profile
+	Room *slot.Profile
 }
 
 // Unlimited represents a number, and Unbounded a time, without a known limit; Unbounded is 30 years.

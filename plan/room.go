@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/availability"
+	"github.com/corral-pilot/corral/plan/slot"
 )
 
 // A Step is the number of free cpus of a queue from an instant until the next step.
@@ -95,7 +95,7 @@ func roomOf(s *Site, pl *Plan) (steps []Step) {
 }
 
 // profile decodes the output of roomOf.
-func profile(steps []Step) *availability.Profile {
+func profile(steps []Step) *slot.Profile {
 	if len(steps) == 0 {
 		return nil
 	}
@@ -103,9 +103,9 @@ func profile(steps []Step) *availability.Profile {
 	for _, s := range steps {
 		most = max(most, s.CPUs)
 	}
-	p := availability.New(most, time.Duration(steps[0].At))
+	p := slot.NewProfile(most, time.Duration(steps[0].At))
 	for i, s := range steps {
-		end := availability.Forever
+		end := slot.Forever
 		if i+1 < len(steps) {
 			end = time.Duration(steps[i+1].At)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/besteffort"
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
-	"github.com/corral-pilot/corral/plan/sim/advertiser"
+	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/slot"
 )
@@ -30,7 +30,7 @@ type instance struct {
 func at(w plan.Work, queues ...*queue.Queue) (instance, error) {
 	var sources []slot.Source
 	for k, q := range queues {
-		sources = append(sources, &advertiser.Site{Name: strconv.Itoa(k + 1), Queue: q, Price: unit})
+		sources = append(sources, &market.Advertiser{Name: strconv.Itoa(k + 1), Queue: q, Price: unit})
 	}
 	sites, err := slotted.Ask(sources...)
 	return instance{slotted.Problem{Work: w, Sites: sites}, queues}, err

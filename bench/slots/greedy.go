@@ -99,7 +99,7 @@ func (d pricing) priced(what string, m machine, g plantest.Grid, load float64) e
 func (d pricing) buy(c instance, alpha ensemble.Share) (p greedy.Plan, after []*queue.Queue, err error) {
 	var markets []slot.Market
 	for k, q := range c.queues {
-		site := &market.Site{Name: strconv.Itoa(k + 1), Queue: q.Clone(), Price: unit}
+		site := &market.Market{Name: strconv.Itoa(k + 1), Queue: q.Clone(), Price: unit}
 		markets, after = append(markets, site), append(after, site.Queue)
 	}
 	if p, err = greedy.Make(c.Problem, markets, c.queues[0].Now(), alpha); err != nil {
@@ -144,7 +144,7 @@ func claims(m machine, days int, share float64, seed uint64, tradeoff func(job i
 	all []claim, waits []time.Duration,
 ) {
 	q := queue.New(m.Machine, nil)
-	site := &market.Site{Name: "1", Queue: q, Price: unit}
+	site := &market.Market{Name: "1", Queue: q, Price: unit}
 	started := func(j queue.Job, at time.Duration) { waits = append(waits, at-j.Submit) }
 	for i, j := range m.jobs {
 		if j.Submit > time.Duration(days)*24*time.Hour {

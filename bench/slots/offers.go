@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/corral-pilot/corral/plan/sim/advertiser"
+	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
@@ -28,7 +28,7 @@ func (d *desk) offers() error {
 		narrow, powers, all, most := 0, 0, 0, 0
 		for at := last / 10; at < last; at += time.Hour {
 			q.Advance(at, nil)
-			o, err := (&advertiser.Site{Queue: q, Price: unit}).Offer()
+			o, err := (&market.Advertiser{Queue: q, Price: unit}).Offer()
 			if err != nil {
 				return err
 			}

@@ -95,7 +95,7 @@ const penalty = ensemble.Whole / 10
 // add simulates a request.
 func (t *trial) add(w virtual.Wanted, q *queue.Queue, p *queueing.Predictor) {
 	h := virtual.Held{Penalty: penalty}
-	site := &market.Site{Name: "1", Queue: q, Price: unit}
+	site := &market.Market{Name: "1", Queue: q, Price: unit}
 	one, sold := site.At(w.Start, w.Length, w.Processors)
 	h.Fee, h.Sold = one.Fee, sold
 	odds := func(processors int, walltime, within time.Duration) float64 {

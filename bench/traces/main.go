@@ -28,7 +28,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/bench/rig"
-	"github.com/corral-pilot/corral/embedded/ptrace"
+	"github.com/corral-pilot/corral/internal/embedded/ptrace"
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 

@@ -28,7 +28,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/port"
+	"github.com/corral-pilot/corral/internal/embedded/port"
 	"github.com/corral-pilot/corral/internal/node/runas"
 	"github.com/corral-pilot/corral/internal/service/central"
 	"github.com/corral-pilot/corral/internal/service/personal"

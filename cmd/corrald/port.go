@@ -25,9 +25,9 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
-	"github.com/corral-pilot/corral/embedded/port"
-	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/embedded/port"
+	"github.com/corral-pilot/corral/internal/embedded/wire"
 	"github.com/corral-pilot/corral/internal/service/personal"
 	"github.com/corral-pilot/corral/internal/sites/admission"
 )

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/port"
+	"github.com/corral-pilot/corral/internal/embedded/port"
 	"github.com/corral-pilot/corral/internal/kit/xdg"
 	"github.com/corral-pilot/corral/internal/service/personal"
 )

@@ -20,9 +20,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/dispatch"
-	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/internal/condor/condorpool"
+	"github.com/corral-pilot/corral/internal/embedded/dispatch"
+	"github.com/corral-pilot/corral/internal/embedded/port"
 	"github.com/corral-pilot/corral/internal/kit/version"
 	"github.com/corral-pilot/corral/internal/service/metrics"
 	"github.com/corral-pilot/corral/internal/service/outage"

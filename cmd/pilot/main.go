@@ -24,7 +24,6 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 	"github.com/corral-pilot/corral/internal/node/pilot"
 	"github.com/corral-pilot/corral/internal/node/process"
-	"github.com/corral-pilot/corral/internal/node/sitejob"
 	"github.com/corral-pilot/corral/internal/shim/slurm/step"
 )
 
@@ -88,9 +87,9 @@ func app(stdout, stderr io.Writer) *cli.App {
 		Description: "Exit status: 0 done, or left as asked; 1 failed; 2 usage; 3 another pilot has the\n" +
 			"attempt's lease; 4 the site took the node back.",
 		Commands: []*cli.Command{
-			job("setup", "installs the worker package, once", sitejob.Setup, lg),
+			job("setup", "installs the worker package, once", pilot.Setup, lg),
 			job("run", "holds the node and runs workers until it must leave", pilot.Run, lg),
-			job("cleanup", "removes everything below the site's root except this job's directory", sitejob.Cleanup, lg),
+			job("cleanup", "removes everything below the site's root except this job's directory", pilot.Cleanup, lg),
 			probe(stdout),
 			relay(lg),
 			hidden(process.WorkerCommand, "is started by run: one worker",

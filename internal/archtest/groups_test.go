@@ -35,18 +35,18 @@ var groups = []group{
 	{"plan/sim", "simulates plans with the decisions of production", []string{
 		"credential", "internal/decide", "internal/kit", "plan", "resubmit", root}},
 	{"plan/planner", "finds plans", []string{"internal/decide", "internal/kit", "plan", "plan/sim", root, "workflow"}},
-	{"embedded", "the personal cluster without HTCondor", []string{
+	{"internal/embedded", "the personal cluster without HTCondor", []string{
 		"broker", "internal/decide", "internal/kit", root, "workflow"}},
 	{"internal/node", "what runs on worker nodes", []string{
-		"broker", "condor", "embedded", "internal/decide", "internal/kit", "packages", root, "staging"}},
+		"broker", "condor", "internal/embedded", "internal/decide", "internal/kit", "packages", root, "staging"}},
 	{"internal/store", "what corrald keeps", []string{"internal/decide", "internal/kit", "plan", root}},
 	{"internal/work", "what corrald does with workflows", []string{
-		"api", "embedded", "gridsite", "internal/decide", "internal/kit", "internal/node", "internal/store", "plan",
+		"api", "internal/embedded", "gridsite", "internal/decide", "internal/kit", "internal/node", "internal/store", "plan",
 		"plan/planner", "plan/sim", "resubmit", root, "workflow"}},
 	{"internal/condor", "what corrald does with HTCondor", []string{
-		"condor", "embedded", "internal/decide", "internal/kit", "internal/node", "internal/store", "internal/work", root}},
+		"condor", "internal/embedded", "internal/decide", "internal/kit", "internal/node", "internal/store", "internal/work", root}},
 	{"internal/sites", "what corrald does at sites", []string{
-		"broker", "credential", "embedded", "gridsite", "internal/condor", "internal/decide", "internal/kit",
+		"broker", "credential", "internal/embedded", "gridsite", "internal/condor", "internal/decide", "internal/kit",
 		"internal/node", "internal/store", "internal/work", "packages", root, "staging"}},
 	{"internal/service", "the REST service, and what keeps it running", []string{
 		"api", "condor", "credential", "gridsite", "internal/decide", "internal/kit", "internal/node", "internal/sites",
@@ -71,7 +71,7 @@ var exceptions = map[string]string{
 	"internal/decide/reconcile → internal/node/jobfiles": "the time that a pilot keeps for leaving",
 	"plan/sim → internal/node/jobfiles":                  "simulated pilots get the orders of real ones",
 	"plan/selection → condor/classad":                    "requirements and ranks are written as ClassAds",
-	"internal/cli → embedded/ptrace":                     "corral trace watches a command here",
+	"internal/cli → internal/embedded/ptrace":            "corral trace watches a command here",
 	"internal/work/planning → internal/sites/admission":  "which workers a cluster has now",
 }
 

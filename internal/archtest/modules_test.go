@@ -33,7 +33,7 @@ var homes = map[string]home{
 	"github.com/tsenart/vegeta/v12":         {packages: []string{"bench/load"}, why: "requests at a rate that is kept, whatever the answers take"},
 	"github.com/urfave/cli/v2":              {packages: []string{"internal/cli", "cmd/corrald", "cmd/pilot"}, why: "flags and help belong to programs"},
 	"golang.org/x/crypto":                   {packages: []string{"gridsite/ssh"}, why: "the ssh transport"},
-	"golang.org/x/sys":                      {packages: []string{"broker/relay", "internal/cli", "cmd/corrald", "condor", "embedded/executor", "internal/kit/atomicfile", "internal/service/personal", "internal/node/process", "embedded/ptrace", "internal/node/runas", "internal/shim/slurm/step", "staging"}, why: "system calls that package syscall lacks: locks, pidfd, prctl, statfs, waitid, flags of files, names of signals, a terminal that hides, ptrace"},
+	"golang.org/x/sys":                      {packages: []string{"broker/relay", "internal/cli", "cmd/corrald", "condor", "internal/embedded/executor", "internal/kit/atomicfile", "internal/service/personal", "internal/node/process", "internal/embedded/ptrace", "internal/node/runas", "internal/shim/slurm/step", "staging"}, why: "system calls that package syscall lacks: locks, pidfd, prctl, statfs, waitid, flags of files, names of signals, a terminal that hides, ptrace"},
 	"golang.org/x/term":                     {packages: []string{"internal/cli"}, why: "is this a terminal, how wide; answers that it does not show"},
 	"gonum.org/v1/plot":                     {packages: []string{"internal/cli/plot"}, why: "diagrams as PNG and SVG"},
 	"modernc.org/libc":                      {packages: []string{"internal/store"}, why: "the C of SQLite: how it is set up"},

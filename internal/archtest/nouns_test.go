@@ -43,7 +43,6 @@ var nounsLeft = map[string][]string{
 	"Run": {"internal/decide/matching", "plan/selection"},
 	"Site": {
 		"internal/work/scaling", "plan", "plan/planner/portfolio", "plan/planner/slotted", "plan/sim",
-		"plan/sim/advertiser", "plan/sim/market",
 	},
 	"Slot": {"internal/decide/matching", "internal/node/condorworker", "plan/ensemble", "plan/planner"},
 	"Task": {

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/ptrace"
+	"github.com/corral-pilot/corral/internal/embedded/ptrace"
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 

@@ -14,7 +14,6 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/sim/advertiser"
 	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/slot"
@@ -66,7 +65,7 @@ func (v slotVerbs) liveSlots(c *cli.Context, cl *api.Client, ref string) (slot.S
 	if err != nil {
 		return nil, err
 	}
-	o, err := (&advertiser.Site{Name: ref, Queue: q, Price: hourPrice}).Offer()
+	o, err := (&market.Advertiser{Name: ref, Queue: q, Price: hourPrice}).Offer()
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +154,7 @@ func (v siteVerbs) priceCommand() *cli.Command {
 		}
 		// The copy of the queue has its own clock, which starts with the oldest running job; the printed times are
 		// relative to now.
-		site := &market.Site{Name: ref, Queue: q, Price: hourPrice}
+		site := &market.Market{Name: ref, Queue: q, Price: hourPrice}
 		var all []slot.Slot
 		if c.IsSet("start") {
 			if hosts*cpus > q.Free().Processors() {

@@ -19,7 +19,7 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/besteffort"
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
-	"github.com/corral-pilot/corral/plan/sim/advertiser"
+	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/slot"
 )
@@ -164,7 +164,7 @@ func (v slotVerbs) simulatedSource(c *cli.Context, what string) ([]slot.Source, 
 	q := queue.New(m, trace.Jobs)
 	q.Advance(at.Truncate(time.Millisecond), nil)
 	v.say("%d cpus by %s, where %d jobs run and %d wait", m.Processors, m.Policy, q.Running(), q.Waiting())
-	site := &advertiser.Site{Name: "simulated", Queue: q, Price: 1_000_000}
+	site := &market.Advertiser{Name: "simulated", Queue: q, Price: 1_000_000}
 	return []slot.Source{site}, []*queue.Queue{q}, nil
 }
 

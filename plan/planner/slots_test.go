@@ -9,8 +9,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/plan/availability"
 	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/slot"
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
@@ -20,7 +20,7 @@ import (
 func TestPilotsInSlots(t *testing.T) {
 	t.Parallel()
 	const h, s = time.Hour, time.Second
-	room := availability.New(2, 0)
+	room := slot.NewProfile(2, 0)
 	room.Take(h+2*time.Minute, 2*h, 2)
 	site := cloud()
 	site.Overhead, site.Margin, site.Calendar.Room = 10*s, 20*s, room
@@ -59,7 +59,7 @@ func TestPilotsInSlotsOneAtATime(t *testing.T) {
 	t.Parallel()
 	const h = time.Hour
 	site := cloud()
-	site.Room, site.Pilots = availability.New(2, 0), 1
+	site.Room, site.Pilots = slot.NewProfile(2, 0), 1
 	pilots := []plan.Pilot{
 		{Site: site.Name, Hosts: 1, CPUs: 1, Walltime: corral.Seconds(2 * h), End: corral.Seconds(h)},
 		{Site: site.Name, Hosts: 1, CPUs: 2, Walltime: corral.Seconds(h), Start: corral.Seconds(2 * h), End: corral.Seconds(3 * h)},
@@ -103,8 +103,8 @@ func TestEveryPlanInSlotsIsValid(t *testing.T) {
 }
 
 // randomRoom returns the room that other jobs leave in a queue.
-func randomRoom(rng *rand.Rand) *availability.Profile {
-	room := availability.New(4+rng.IntN(60), 0)
+func randomRoom(rng *rand.Rand) *slot.Profile {
+	room := slot.NewProfile(4+rng.IntN(60), 0)
 	for range rng.IntN(12) {
 		n, length := 1+rng.IntN(room.Processors()), time.Duration(1+rng.IntN(7200))*time.Second
 		if at, ok := room.Fit(time.Duration(rng.IntN(7200))*time.Second, length, n); ok {

@@ -9,14 +9,14 @@
 // A List holds the free and the taken parts of slots in order of time. List.Place finds the earliest start of a task
 // and takes its processors, and List.Cost returns the cost of everything taken (figures 2 and 3, table 1 of the
 // thesis). With a single slot of all processors it is the thesis's non-delaying scheduler; with the slots of a plan, it
-// is the bin of one site. A Source provides the Offer of a site at an instant, which ReadCSV reads from a file; a
-// Market prices any reservation.
+// is the bin of one site. A Profile counts the free processors of a machine over time, from which slots are made. A
+// Source provides the Offer of a site at an instant, which ReadCSV reads from a file; a Market prices any reservation.
 //
 // The processors of a list are pinned: a task keeps the same processors of the same slots until it ends. Slots that
-// overlap in time can be combined side by side, but not one after another. A profile that counts free processors
-// (plan/availability) is not restricted in this way, and may yield an earlier start.
+// overlap in time can be combined side by side, but not one after another. A Profile, which counts free processors, is
+// not restricted in this way, and may yield an earlier start.
 //
 // The invariant: free and taken parts never overlap, and together they are the original slots. The package reads no
 // clock; all times count from an instant that the caller chooses, and are whole milliseconds. It reserves nothing at a
-// site: packages plan/sim/advertiser and plan/sim/market simulate sites that do.
+// site: package plan/sim/market simulates sites that do.
 package slot

@@ -7,7 +7,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/corral-pilot/corral/plan/availability"
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
@@ -19,7 +18,7 @@ func TestMachine(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "processors")
-		l, count := slot.Machine(n, 0), availability.New(n, 0)
+		l, count := slot.Machine(n, 0), slot.NewProfile(n, 0)
 		l.Record()
 		for range rapid.IntRange(1, 12).Draw(t, "tasks") {
 			width := rapid.IntRange(1, n).Draw(t, "width")

@@ -10,9 +10,6 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// Forever is the end of an interval without end.
-const Forever time.Duration = math.MaxInt64
-
 // A Slot is a number of processors that a site offers for an interval of time (Singh 2008, equation 2). Times are whole
 // milliseconds.
 type Slot struct {

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/plan/availability"
+	"github.com/corral-pilot/corral/plan/slot"
 )
 
 // pilots checks each pilot against the limits of its site.
 func (c *checker) pilots() {
-	rooms := map[*plan.Site]*availability.Profile{}
+	rooms := map[*plan.Site]*slot.Profile{}
 	for i, q := range c.plan.Pilots {
 		if s := c.problem.Site(q.Site, q.Queue); s != nil {
 			if s.Room != nil && rooms[s] == nil {
@@ -56,7 +56,7 @@ func (c *checker) life(i int, q plan.Pilot, s *plan.Site) {
 
 // wait checks that a pilot waits as long as the site predicts for its shape, unless the queue has room for it for its
 // whole walltime, in addition to the plan's other pilots that rely on the room.
-func (c *checker) wait(i int, q plan.Pilot, s *plan.Site, room *availability.Profile) {
+func (c *checker) wait(i int, q plan.Pilot, s *plan.Site, room *slot.Profile) {
 	from, to := time.Duration(q.Start), time.Duration(q.Start+q.Walltime)
 	if room != nil && q.Submit <= q.Start && q.Walltime > 0 && room.Least(from, to) >= q.HeldCPUs() {
 		room.Take(from, to, q.HeldCPUs())

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 	"github.com/corral-pilot/corral/plan/plantest"
-	"github.com/corral-pilot/corral/plan/sim/advertiser"
+	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/sim/workload"
 )
@@ -25,7 +25,7 @@ func problem(t *testing.T) slotted.Problem {
 	for i, name := range []string{"a", "b"} {
 		m := queue.Machine{Processors: 64, Policy: queue.Conservative}
 		q := queue.States(m, workload.Draw(500, 64, 0.8, uint64(i)), []time.Duration{100 * time.Hour})[0]
-		o, err := (&advertiser.Site{Name: name, Queue: q, Price: 2_000_000}).Offer()
+		o, err := (&market.Advertiser{Name: name, Queue: q, Price: 2_000_000}).Offer()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/condor/eventlog"
-	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/embedded/transfer"
 )
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -322,7 +322,7 @@ func TestSettle(t *testing.T) {
 	one, two := task(1), task(1)
 	two.Tasks = append(two.Tasks, task(2).Tasks...)
 	all, bad := delivery{results: []execution.Result{done(1)}}, delivery{err: errors.New("bad")}
-	none := delivery{err: parcel.ErrNoResult, complaint: "no such file.\n"}
+	none := delivery{err: transfer.ErrNoResult, complaint: "no such file.\n"}
 	for name, test := range map[string]struct {
 		job    execution.Job
 		how    how

@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/condor/classad"
-	"github.com/corral-pilot/corral/embedded/parcel"
+	"github.com/corral-pilot/corral/internal/embedded/transfer"
 )
 
 // A description holds the common properties of a run's jobs and produces the input for condor_submit. Workers of any
@@ -32,8 +32,8 @@ func (d description) of(jobs []*job) condor.Submit {
 		Requirements: requirements, Request: condor.Request{Cpus: 1, MemoryMiB: 1, DiskMiB: 1},
 		Transfer: condor.Transfer{
 			When:   "YES",
-			Input:  []string{parcel.JobFile, parcel.InDir},
-			Output: []string{parcel.ResultFile, parcel.OutDir},
+			Input:  []string{transfer.JobFile, transfer.InDir},
+			Output: []string{transfer.ResultFile, transfer.OutDir},
 		},
 		Attributes: classad.Ad{
 			runAttribute: d.name, "CorralRun": int64(d.run),

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor/eventlog"
-	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/embedded/transfer"
 )
 
 // jobsDir is the folder of parcels in a run's directory.
@@ -155,7 +155,7 @@ type delivery struct {
 // no tasks remain. back is the output of a job that terminated or vanished; after other endings there is no output.
 func (j *job) settle(back delivery) (results []execution.Result, why string) {
 	switch how := j.end.how; {
-	case how == lost, how == vanished && errors.Is(back.err, parcel.ErrNoResult):
+	case how == lost, how == vanished && errors.Is(back.err, transfer.ErrNoResult):
 		return nil, j.end.reason
 	case how == cut && (len(j.Tasks) > 1 || j.worker == ""): // it is unknown which task was cut, if any
 		return nil, j.end.reason

@@ -15,8 +15,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
-	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/embedded/dispatch"
 )
 
 // A Config names the schedd that accepts the jobs and the folder for their files.

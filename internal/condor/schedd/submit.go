@@ -7,7 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/condor/eventlog"
-	"github.com/corral-pilot/corral/embedded/parcel"
+	"github.com/corral-pilot/corral/internal/embedded/transfer"
 )
 
 // noted reports whether the note exists by which submitted jobs can be found again; if not, it tries to write the note.
@@ -60,10 +60,10 @@ func (t *tracker) pack(batch []*job, now time.Time) (jobs []*job) {
 		if !t.book.waits(j) {
 			continue
 		}
-		switch err := parcel.Pack(context.Background(), j.dir(), j.Job); {
+		switch err := transfer.Pack(context.Background(), j.dir(), j.Job); {
 		case err == nil:
 			jobs = append(jobs, j)
-		case parcel.Passing(err):
+		case transfer.Passing(err):
 			t.outbox.putBack(batch[k+1:])
 			t.postpone(j, now, err)
 			t.wait(notNow, err)

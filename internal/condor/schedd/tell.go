@@ -5,9 +5,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/corral-pilot/corral/embedded/dispatch"
-	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/embedded/dispatch"
+	"github.com/corral-pilot/corral/internal/embedded/transfer"
 )
 
 // sinkRest is the pause after a sink failed.
@@ -81,7 +81,7 @@ func unpack(j *job) (back delivery) {
 	if j.end.how != terminated && j.end.how != vanished {
 		return back
 	}
-	if back.results, back.err = parcel.Unpack(j.dir(), j.Job); back.err != nil {
+	if back.results, back.err = transfer.Unpack(j.dir(), j.Job); back.err != nil {
 		back.complaint = complaint(j.dir())
 	}
 	return back

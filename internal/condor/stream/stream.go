@@ -10,9 +10,9 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
-	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/condor/schedd"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 

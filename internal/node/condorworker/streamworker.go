@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/worker"
+	"github.com/corral-pilot/corral/internal/embedded/worker"
 	"github.com/corral-pilot/corral/internal/kit/input"
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 	"github.com/corral-pilot/corral/internal/node/nodecheck"

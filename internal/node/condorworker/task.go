@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/corral-pilot/corral/embedded/parcel"
+	"github.com/corral-pilot/corral/internal/embedded/transfer"
 )
 
 // TaskCommand is the argument with which an HTCondor job starts this program.
@@ -20,10 +20,10 @@ func Task(ctx context.Context) error {
 		return err
 	}
 	// HTCondor holds a job if a file that it should transfer back is missing, so an empty file is created first.
-	if err := os.Mkdir(filepath.Join(dir, parcel.OutDir), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := os.Mkdir(filepath.Join(dir, transfer.OutDir), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, parcel.ResultFile), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, transfer.ResultFile), nil, 0o600); err != nil {
 		return err
 	}
 	ctx, cancel, slot, err := Enter(ctx)
@@ -31,5 +31,5 @@ func Task(ctx context.Context) error {
 		return err
 	}
 	defer cancel()
-	return parcel.Execute(ctx, dir, slot.Worker, slot.Resources)
+	return transfer.Execute(ctx, dir, slot.Worker, slot.Resources)
 }

@@ -17,8 +17,8 @@
 //
 // Other packages share the work: package attempt decides, package process manages the processes and the messages
 // between them, and condorworker handles HTCondor. This package connects them: supervisor, uplink to corrald, host,
-// lease. The jobs that maintain a site are in sitejob. Probe and Relay are commands that corrald starts at a site
-// without a job.
+// lease. Setup and Cleanup are the jobs that maintain a site. Probe and Relay are commands that corrald starts at a
+// site without a job.
 //
 // The invariants: at most one supervisor of an attempt ever starts workers, and when it has reported, none of its
 // descendants is left. The token is never in an argument, an environment variable or a file that the supervisor

@@ -21,10 +21,10 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
-	"github.com/corral-pilot/corral/embedded/dispatch"
-	"github.com/corral-pilot/corral/embedded/port"
-	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/embedded/dispatch"
+	"github.com/corral-pilot/corral/internal/embedded/port"
+	"github.com/corral-pilot/corral/internal/embedded/wire"
 	"github.com/corral-pilot/corral/internal/kit/programs"
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )

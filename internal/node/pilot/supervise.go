@@ -13,9 +13,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/link"
-	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/decide/attempt"
+	"github.com/corral-pilot/corral/internal/embedded/wire"
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 	"github.com/corral-pilot/corral/internal/node/condorworker"
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
@@ -96,7 +95,7 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) jobfiles.Repo
 		defer use(s.lg, s.joining.Release)()
 		defer s.joining.Close()
 	}
-	s.up = newUplink(s.lg, link.Config{
+	s.up = newUplink(s.lg, LinkConfig{
 		Tag: s.order.Tag, Token: p.Token, Secret: s.me.secret, Holder: s.me.ID, Host: s.me.Host, PID: os.Getpid(),
 		Addresses: p.Addresses, CertDigest: p.CertDigest,
 	})

@@ -9,8 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
-	"github.com/corral-pilot/corral/embedded/link"
-	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/embedded/wire"
 	"github.com/corral-pilot/corral/internal/kit/retry"
 	"github.com/corral-pilot/corral/internal/node/process"
 )
@@ -29,11 +28,11 @@ const (
 // must be called from the supervisor's goroutine.
 type uplink struct {
 	lg      *slog.Logger
-	config  link.Config
+	config  LinkConfig
 	dialing chan dialed // closed when dialling has ended
 
 	// The fields below are nil, or zero, until corrald has been reached.
-	link     *link.Link
+	link     *Link
 	commands <-chan corral.Ask
 	callBack broker.CallBack // makes corrald dial this pilot's nodes
 	ahead    time.Duration   // time by which corrald's clock is ahead
@@ -46,7 +45,7 @@ type uplink struct {
 
 // dialed is the result of dialling: a link or an error.
 type dialed struct {
-	link *link.Link
+	link *Link
 	err  error
 }
 
@@ -57,7 +56,7 @@ type answered struct {
 }
 
 // newUplink returns an uplink that is not connected: dial connects it.
-func newUplink(lg *slog.Logger, config link.Config) *uplink {
+func newUplink(lg *slog.Logger, config LinkConfig) *uplink {
 	u := &uplink{lg: lg, config: config, dialing: make(chan dialed, 1), answers: make(chan answered)}
 	u.lasting, u.hush = context.WithCancel(context.Background())
 	return u
@@ -68,7 +67,7 @@ func newUplink(lg *slog.Logger, config link.Config) *uplink {
 func (u *uplink) dial(ctx context.Context) {
 	defer close(u.dialing)
 	for gap := redialGap; ; gap = min(2*gap, redialMost) {
-		link, err := link.Dial(ctx, u.lg, u.config)
+		link, err := Dial(ctx, u.lg, u.config)
 		if err == nil || errors.Is(err, wire.ErrRefused) {
 			u.dialing <- dialed{link, err}
 			return
@@ -81,7 +80,7 @@ func (u *uplink) dial(ctx context.Context) {
 }
 
 // use makes link the connection to corrald. The link itself reconnects when connections break.
-func (u *uplink) use(link *link.Link) {
+func (u *uplink) use(link *Link) {
 	u.link, u.commands, u.callBack, u.ahead = link, link.Commands(), link.CallBack, link.ClockOffset()
 }
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/worker"
 	"github.com/corral-pilot/corral/internal/decide/attempt"
+	"github.com/corral-pilot/corral/internal/embedded/worker"
 	"github.com/corral-pilot/corral/internal/node/condorworker"
 	"github.com/corral-pilot/corral/internal/node/nodecheck"
 	"github.com/corral-pilot/corral/internal/node/process"

@@ -3,8 +3,8 @@ package pilot
 import (
 	"testing"
 
-	"github.com/corral-pilot/corral/embedded/worker"
 	"github.com/corral-pilot/corral/internal/decide/attempt"
+	"github.com/corral-pilot/corral/internal/embedded/worker"
 )
 
 // The reason with which a worker of corrald's own pool leaves is one that an attempt's decisions understand.

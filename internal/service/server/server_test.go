@@ -21,9 +21,9 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/decide/matching"
+	"github.com/corral-pilot/corral/internal/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/service/metrics"
 	"github.com/corral-pilot/corral/internal/service/outage"
 	"github.com/corral-pilot/corral/internal/service/server"

@@ -8,9 +8,9 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker/relay"
-	"github.com/corral-pilot/corral/embedded/port"
-	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/condor/stream"
+	"github.com/corral-pilot/corral/internal/embedded/port"
+	"github.com/corral-pilot/corral/internal/embedded/wire"
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 	"github.com/corral-pilot/corral/internal/store"
 )

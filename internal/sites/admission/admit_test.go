@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/dispatch"
-	"github.com/corral-pilot/corral/embedded/port"
-	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/embedded/dispatch"
+	"github.com/corral-pilot/corral/internal/embedded/port"
+	"github.com/corral-pilot/corral/internal/embedded/wire"
 	"github.com/corral-pilot/corral/internal/store"
 )
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/embedded/dispatch"
 )
 
 // noSink is a run that discards everything.

@@ -19,12 +19,12 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/embedded/dispatch"
-	"github.com/corral-pilot/corral/embedded/link"
-	"github.com/corral-pilot/corral/embedded/port"
-	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/internal/decide/usage"
+	"github.com/corral-pilot/corral/internal/embedded/dispatch"
+	"github.com/corral-pilot/corral/internal/embedded/port"
+	"github.com/corral-pilot/corral/internal/embedded/wire"
+	"github.com/corral-pilot/corral/internal/node/pilot"
 	"github.com/corral-pilot/corral/internal/sites/admission"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
@@ -219,7 +219,7 @@ func manyTasks() json.RawMessage {
 func (s *scene) lease() (secret string) {
 	s.Helper()
 	secret = "made by the pilot"
-	l, err := link.Dial(s.Context(), slog.New(slog.DiscardHandler), link.Config{
+	l, err := pilot.Dial(s.Context(), slog.New(slog.DiscardHandler), pilot.LinkConfig{
 		Tag: s.stolen.Tag, Token: s.token, Holder: "pilot", Secret: secret, Addresses: []string{"unix:" + s.socket},
 	})
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/dispatch"
+	"github.com/corral-pilot/corral/internal/embedded/dispatch"
 )
 
 // Expected returns a cluster's workers like Workers, and also those that may return after their connection was lost,

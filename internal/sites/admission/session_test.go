@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/link"
-	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/embedded/wire"
+	"github.com/corral-pilot/corral/internal/node/pilot"
 )
 
 // The token in an order admits one pilot, once: after that its secret is required, and no restart of corrald changes
@@ -17,7 +17,7 @@ func TestTokenAdmitsOnePilot(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	dial := func(holder, secret string) error {
-		l, err := link.Dial(s.Context(), slog.New(slog.DiscardHandler), link.Config{
+		l, err := pilot.Dial(s.Context(), slog.New(slog.DiscardHandler), pilot.LinkConfig{
 			Tag: s.stolen.Tag, Token: s.token, Holder: holder, Secret: secret, Addresses: []string{"unix:" + s.socket},
 		})
 		if err == nil {

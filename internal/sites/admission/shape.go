@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/port"
-	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/embedded/port"
+	"github.com/corral-pilot/corral/internal/embedded/wire"
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 	"github.com/corral-pilot/corral/internal/store"
 )

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/dispatch"
+	"github.com/corral-pilot/corral/internal/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )

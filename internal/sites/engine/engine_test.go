@@ -14,8 +14,6 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
-	"github.com/corral-pilot/corral/embedded/dispatch"
-	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/fork"
 	"github.com/corral-pilot/corral/gridsite/headnode"
@@ -23,6 +21,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite/slurm"
 	"github.com/corral-pilot/corral/gridsite/ssh"
 	"github.com/corral-pilot/corral/internal/condor/condorpool"
+	"github.com/corral-pilot/corral/internal/embedded/dispatch"
+	"github.com/corral-pilot/corral/internal/embedded/port"
 	"github.com/corral-pilot/corral/internal/kit/programs"
 	"github.com/corral-pilot/corral/internal/sites/admission"
 	"github.com/corral-pilot/corral/internal/sites/delivery"

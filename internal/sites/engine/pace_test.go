@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/sites/admission"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/resubmit"

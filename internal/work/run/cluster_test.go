@@ -18,10 +18,10 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/embedded/dispatch"
-	"github.com/corral-pilot/corral/embedded/port"
-	"github.com/corral-pilot/corral/embedded/worker"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/embedded/dispatch"
+	"github.com/corral-pilot/corral/internal/embedded/port"
+	"github.com/corral-pilot/corral/internal/embedded/worker"
 )
 
 // These tests use the embedded personal cluster: its dispatcher behind a real socket, its workers, and real processes

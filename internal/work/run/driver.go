@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/embedded/transfer"
 )
 
 // A driver drives one run. All its fields except the channels belong to the goroutine of drive.
@@ -63,7 +63,7 @@ func (d *driver) drive(ctx context.Context) {
 // open restores the run's state. The first look attaches the queue, because a cluster may not have one yet.
 func (d *driver) open(ctx context.Context) error {
 	row := d.progress.row
-	if err := parcel.Sweep(row.Dir); err != nil {
+	if err := transfer.Sweep(row.Dir); err != nil {
 		d.lg.Warn("removing parcels of an earlier corrald", "error", err)
 	}
 	state, journal, err := openState(ctx, d.lg, row, d.prepared, time.Now())

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/embedded/executor"
 )
 
 var sampleRecords = []execution.Record{

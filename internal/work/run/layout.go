@@ -12,8 +12,8 @@ import (
 	"syscall"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/executor"
-	"github.com/corral-pilot/corral/embedded/parcel"
+	"github.com/corral-pilot/corral/internal/embedded/executor"
+	"github.com/corral-pilot/corral/internal/embedded/transfer"
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 	"github.com/corral-pilot/corral/internal/work/reuse"
 )
@@ -146,7 +146,7 @@ func (l layout) finish() error {
 // repeat, and if D does not exist.
 func (l layout) remove() error {
 	names := []string{executedFile, reportFile, profileFile, reuse.OriginFile, executor.DataDir, executor.TasksDir,
-		executor.OriginalsDir, journalFile, indexFile, parcel.SpoolDir, scriptDir}
+		executor.OriginalsDir, journalFile, indexFile, transfer.SpoolDir, scriptDir}
 	there, err := l.names()
 	if err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/embedded/executor"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/formats"

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/embedded/executor"
 	"github.com/corral-pilot/corral/internal/kit/input"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/formats/wfformat"

@@ -12,8 +12,8 @@ import (
 	"strconv"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/embedded/executor"
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 

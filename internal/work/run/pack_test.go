@@ -12,8 +12,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/embedded/executor"
 )
 
 // quietAndLoud returns a workflow of a task that leaves only its output, one that prints, one that fails at first, and

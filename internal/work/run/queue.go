@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/embedded/dispatch"
 )
 
 // A Queue accepts the jobs of runs: it is a personal cluster's dispatcher. Its methods may be called from any

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/corral-pilot/corral/embedded/executor"
+	"github.com/corral-pilot/corral/internal/embedded/executor"
 )
 
 // gone reports which required part of the run's directory is missing, or "" if none is. Then someone has removed or

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/executor"
+	"github.com/corral-pilot/corral/internal/embedded/executor"
 	"github.com/corral-pilot/corral/internal/work/reuse"
 	"github.com/corral-pilot/corral/workflow/formats/dagman"
 )

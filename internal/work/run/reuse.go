@@ -7,7 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/embedded/executor"
+	"github.com/corral-pilot/corral/internal/embedded/executor"
 	"github.com/corral-pilot/corral/internal/work/reuse"
 )
 

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/internal/decide/matching"
+	"github.com/corral-pilot/corral/internal/embedded/dispatch"
 )
 
 // A simWorker is a worker of a simCluster.

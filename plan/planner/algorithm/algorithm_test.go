@@ -12,7 +12,6 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/plan/availability"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner"
 	"github.com/corral-pilot/corral/plan/planner/algorithm"
@@ -22,6 +21,7 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/sim/workload"
+	"github.com/corral-pilot/corral/plan/slot"
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
@@ -217,7 +217,7 @@ func TestVirtualReservationOfALaterPilot(t *testing.T) {
 func TestCombinedHoldsNothingIdleWhereThereIsRoom(t *testing.T) {
 	t.Parallel()
 	q := question(0)
-	q.Model.Sites[0].Room = availability.New(processors, 0)
+	q.Model.Sites[0].Room = slot.NewProfile(processors, 0)
 	plain, err := q.Make(t.Context(), plan.Staircase)
 	if err != nil {
 		t.Fatal(err)
@@ -242,9 +242,9 @@ func TestGreedyLooksAtHosts(t *testing.T) {
 		q.Model.Work.Tasks[i].Needs.GPUs = 1
 	}
 	late := q.Model.Sites[0]
-	late.Name, late.Room, late.Host.GPUs = "gpu", availability.New(processors, 0), 8
+	late.Name, late.Room, late.Host.GPUs = "gpu", slot.NewProfile(processors, 0), 8
 	late.Room.Take(0, 2*time.Hour, processors)
-	q.Model.Sites[0].Room, q.Model.Sites[0].Host.GPUs = availability.New(processors, 0), 0
+	q.Model.Sites[0].Room, q.Model.Sites[0].Host.GPUs = slot.NewProfile(processors, 0), 0
 	q.Model.Sites, q.Model.Queues = append(q.Model.Sites, late), nil
 	for _, by := range []plan.Algorithm{plan.Greedy, plan.MOGA} {
 		made, err := q.Make(t.Context(), by)
@@ -259,7 +259,7 @@ func TestSeveralQueues(t *testing.T) {
 	t.Parallel()
 	q := question(0)
 	q.Model.Queues = nil
-	q.Model.Sites[0].Queue, q.Model.Sites[0].Room = "x", availability.New(processors, 0)
+	q.Model.Sites[0].Queue, q.Model.Sites[0].Room = "x", slot.NewProfile(processors, 0)
 	other := q.Model.Sites[0]
 	other.Queue = "y"
 	q.Model.Sites = append(q.Model.Sites, other)
@@ -273,8 +273,8 @@ func TestSeveralQueues(t *testing.T) {
 func TestWhatCannotBeSearched(t *testing.T) {
 	t.Parallel()
 	q := question(0)
-	q.Model.Sites[0].Room = availability.New(1, 0)
-	q.Model.Sites[0].Room.Take(0, availability.Forever, 1)
+	q.Model.Sites[0].Room = slot.NewProfile(1, 0)
+	q.Model.Sites[0].Room.Take(0, slot.Forever, 1)
 	if _, err := q.Make(t.Context(), plan.MOGA); corral.KindOf(err) != corral.Unsatisfiable {
 		t.Errorf("no slot: %v", err)
 	}

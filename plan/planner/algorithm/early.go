@@ -14,8 +14,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/plan/availability"
 	"github.com/corral-pilot/corral/plan/planner/virtual"
+	"github.com/corral-pilot/corral/plan/slot"
 	"github.com/corral-pilot/corral/plan/validator"
 )
 
@@ -31,7 +31,7 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 	}
 	p := *made
 	p.Pilots = slices.Clone(made.Pilots)
-	e := hurry{Question: q, rooms: map[*plan.Site]*availability.Profile{}, last: map[*plan.Site]corral.Seconds{}}
+	e := hurry{Question: q, rooms: map[*plan.Site]*slot.Profile{}, last: map[*plan.Site]corral.Seconds{}}
 	for i := range p.Pilots {
 		if ctx.Err() != nil { // plans have thousands of pilots, each of which takes milliseconds
 			return nil, context.Cause(ctx)
@@ -68,9 +68,9 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 // A hurry is the state of moving pilots to earlier times.
 type hurry struct {
 	Question
-	rooms          map[*plan.Site]*availability.Profile // remaining capacity
-	last           map[*plan.Site]corral.Seconds        // latest submission of a pilot that is queued for room
-	early, waiting int                                  // numbers of pilots
+	rooms          map[*plan.Site]*slot.Profile  // remaining capacity
+	last           map[*plan.Site]corral.Seconds // latest submission of a pilot that is queued for room
+	early, waiting int                           // numbers of pilots
 }
 
 // wait queues a pilot for the free place at its start, if its queue has such a place.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/plan/availability"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner"
@@ -117,7 +116,7 @@ func greedily(q Question) (choices [][]planner.Slot) {
 // placed assigns to each stage in turn the place with the lowest weight. It considers all sites and doubling widths,
 // and for each the earliest place at which the pilot's workers are ready after the previous stage.
 func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share) (all []planner.Slot, ok bool) {
-	rooms := make([]*availability.Profile, len(p.Sites))
+	rooms := make([]*slot.Profile, len(p.Sites))
 	for i := range p.Sites {
 		rooms[i] = roomOf(&p.Sites[i])
 	}

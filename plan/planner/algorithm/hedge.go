@@ -7,8 +7,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/plan/availability"
 	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/slot"
 	"github.com/corral-pilot/corral/plan/validator"
 )
 
@@ -61,11 +61,11 @@ type hedging struct {
 	made    *plan.Plan
 	held    []plan.Pilot // all pilots, each with the times that it needs to do the work
 	seconds []plan.Pilot
-	rooms   map[*plan.Site]*availability.Profile // remaining capacity
+	rooms   map[*plan.Site]*slot.Profile // remaining capacity
 }
 
 func newHedging(p plan.Problem, made *plan.Plan) *hedging {
-	h := &hedging{p, made, slices.Clone(made.Pilots), nil, map[*plan.Site]*availability.Profile{}}
+	h := &hedging{p, made, slices.Clone(made.Pilots), nil, map[*plan.Site]*slot.Profile{}}
 	for i := range p.Sites {
 		s := &h.Sites[i]
 		if s.Room == nil {

@@ -7,11 +7,11 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/plan/availability"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner/algorithm"
 	"github.com/corral-pilot/corral/plan/planner/montecarlo"
 	"github.com/corral-pilot/corral/plan/sim"
+	"github.com/corral-pilot/corral/plan/slot"
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
@@ -95,7 +95,7 @@ func TestHedgesKeepLimits(t *testing.T) {
 		says   string
 	}{
 		{"two have room", func(*plan.Site) {}, nil, 2, "2 of 2 pilots"},
-		{"one has room, and the other waits", func(b *plan.Site) { b.Room = availability.New(4, 0) }, nil, 2, "2 of 2 pilots"},
+		{"one has room, and the other waits", func(b *plan.Site) { b.Room = slot.NewProfile(4, 0) }, nil, 2, "2 of 2 pilots"},
 		{"the site gives cpus for one", func(b *plan.Site) { b.CPUs = 4 }, nil, 1, "1 of 2 pilots"},
 		{"what is left allows one", func(b *plan.Site) { left := cost.Money(5_000_000); b.Left = &left }, nil, 1, "1 of 2 pilots"},
 		{"it is ten times as dear, and within the budget", dear, &cost.Amount{Money: 81_000_000, Unit: cost.CPUHours}, 2,

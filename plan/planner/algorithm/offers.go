@@ -1,6 +1,6 @@
 package algorithm
 
-// Slots for the search. The room of a queue is cut into levels (plan/sim/advertiser), and each level into walltimes.
+// Slots for the search. The room of a queue is cut into levels (plan/sim/market), and each level into walltimes.
 // The search sees only the part of a slot in which workers can be present: this part starts later by the pilot's
 // start-up time, and ends earlier by its margin.
 
@@ -12,12 +12,11 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/kit/heap"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/plan/availability"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner"
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
-	"github.com/corral-pilot/corral/plan/sim/advertiser"
+	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
@@ -45,7 +44,7 @@ func offered(p plan.Problem) (o offer) {
 			seen.Runtimes = append(seen.Runtimes, lasts(p, s, t))
 		}
 		var whole []planner.Slot
-		for _, free := range advertiser.Levels(room, 0, hourly(s), ahead) {
+		for _, free := range market.Levels(room, 0, hourly(s), ahead) {
 			for _, part := range divided(s, free) {
 				held := slot.Slot{Start: part.From + s.Overhead, Length: stays(p, s, part.To-part.From),
 					Processors: part.CPUs, Price: free.Price, Divisible: true}
@@ -61,11 +60,11 @@ func offered(p plan.Problem) (o offer) {
 
 // roomOf returns the room of a site's queue, limited to the site's maximum of cpus. If the room is not known, that
 // maximum is assumed to be free after the queue's wait.
-func roomOf(s *plan.Site) *availability.Profile {
+func roomOf(s *plan.Site) *slot.Profile {
 	if s.Room != nil {
 		return s.Room.AtMost(s.CPUs)
 	}
-	room := availability.New(s.CPUs, 0)
+	room := slot.NewProfile(s.CPUs, 0)
 	room.Take(0, s.Wait(plan.Shape{Hosts: 1, Host: s.Host, Walltime: s.Walltime}), s.CPUs)
 	return room
 }

@@ -51,7 +51,7 @@ func work(t rapid.TB, tasks ...task) plan.Work {
 func sites(queues ...*queue.Queue) (places []slotted.Site, markets []slot.Market) {
 	for i, q := range queues {
 		places = append(places, slotted.Site{Offer: slot.Offer{Site: fmt.Sprint(i), At: q.Now(), Processors: q.Free().Processors()}})
-		markets = append(markets, &market.Site{Name: fmt.Sprint(i), Queue: q, Price: su})
+		markets = append(markets, &market.Market{Name: fmt.Sprint(i), Queue: q, Price: su})
 	}
 	return places, markets
 }

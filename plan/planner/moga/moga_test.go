@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 	"github.com/corral-pilot/corral/plan/plantest"
-	"github.com/corral-pilot/corral/plan/sim/advertiser"
+	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/sim/workload"
 )
@@ -29,7 +29,7 @@ func offered(t testing.TB, tasks int, at time.Duration) *slotted.Scheduler {
 	t.Helper()
 	m := queue.Machine{Processors: 64, Policy: queue.Conservative}
 	q := queue.States(m, workload.Draw(600, 64, 0.7, 1), []time.Duration{at})[0]
-	o, err := (&advertiser.Site{Name: "hpc", Queue: q, Price: 1_000_000}).Offer()
+	o, err := (&market.Advertiser{Name: "hpc", Queue: q, Price: 1_000_000}).Offer()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,6 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/greedy"
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
-	"github.com/corral-pilot/corral/plan/sim/advertiser"
 	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/slot"
@@ -63,7 +62,7 @@ type Site struct {
 // Errors are those of slotted.New, for example if a task is wider than the site.
 func Candidates(w plan.Work, at Site, alpha ensemble.Share, o moga.Options) ([]Candidate, error) {
 	q, price := at.Queue, at.Price
-	offers := &advertiser.Site{Name: "site", Queue: q, Price: price}
+	offers := &market.Advertiser{Name: "site", Queue: q, Price: price}
 	sites, err := slotted.Ask(offers)
 	if err != nil {
 		return nil, err
@@ -94,7 +93,7 @@ func Candidates(w plan.Work, at Site, alpha ensemble.Share, o moga.Options) ([]C
 	if m, err := front.Choose(alpha, moga.Limits{}); err == nil {
 		all = append(all, Candidate{Way: Slots, Point: m.Point})
 	}
-	seller := &market.Site{Name: "site", Queue: q, Price: price}
+	seller := &market.Market{Name: "site", Queue: q, Price: price}
 	if sold, err := greedy.Make(p, []slot.Market{seller}, q.Now(), alpha); err == nil {
 		all = append(all, Candidate{Way: Prices, Point: sold.Point})
 	}

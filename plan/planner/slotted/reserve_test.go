@@ -10,7 +10,7 @@ import (
 
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 	"github.com/corral-pilot/corral/plan/plantest"
-	"github.com/corral-pilot/corral/plan/sim/advertiser"
+	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/slot"
 )
@@ -30,7 +30,7 @@ func TestReserve(t *testing.T) {
 		}
 		q := queue.New(queue.Machine{Processors: 8, Policy: queue.Conservative}, jobs)
 		q.Advance(time.Duration(rapid.IntRange(0, 9).Draw(t, "now"))*h, nil)
-		site := advertiser.Site{Name: "hpc", Queue: q, Price: unit}
+		site := market.Advertiser{Name: "hpc", Queue: q, Price: unit}
 		grid := plantest.Grid{Tasks: 8, Levels: 3, Runtime: h, Processors: 3, Parents: 2}
 		offer, pieces := planned(t, site, grid)
 
@@ -67,7 +67,7 @@ func TestReserve(t *testing.T) {
 }
 
 // planned returns a site's offer and the reservations of a plan that uses all of it.
-func planned(t *rapid.T, site advertiser.Site, grid plantest.Grid) (slot.Offer, []slot.Piece) {
+func planned(t *rapid.T, site market.Advertiser, grid plantest.Grid) (slot.Offer, []slot.Piece) {
 	offer, err := site.Offer()
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
-// Package market is a simulated site that prices reservations by their cost to others: the additional wait of jobs in
-// its queue (Singh, PhD thesis, University of Southern California, 2008, chapter 5). Processors can be reserved
-// whenever no running job and no other reservation holds them; waiting jobs are delayed, and their delay has a price.
-// Package sim/advertiser offers the slots that delay no job; here they have no fee.
+// Package market simulates sites that sell processors in advance. A Market prices reservations by their cost to others:
+// the additional wait of jobs in its queue (Singh, PhD thesis, University of Southern California, 2008, chapter 5).
+// Processors can be reserved whenever no running job and no other reservation holds them; waiting jobs are delayed, and
+// their delay has a price. The slots that an Advertiser offers delay no job; here they have no fee.
 //
 // The fee of a reservation is the sum, over the waiting jobs, of each job's delay times its processors, at the price of
 // processor time (figure 22). Jobs that start earlier are not credited. The plans with and without the reservation are
@@ -11,7 +11,7 @@
 // Fees are marginal: each reflects the effect of one reservation in addition to the earlier ones. So the sum of the
 // fees is not the price of the total delay, which Damage returns.
 //
-// The queue counts free processors and does not identify them (plan/availability), so a reservation after everything
+// The queue counts free processors and does not identify them (plan/slot), so a reservation after everything
 // planned has no fee. In the worked example of the thesis, jobs are pinned to processors, so such a reservation may
 // have a fee; the tests cover both cases.
 package market
@@ -21,33 +21,32 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/availability"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// A Site is a simulated site with a price. It is a slot.Market.
-type Site struct {
+// A Market is a simulated site that prices a reservation by the delay of the jobs in its queue. It is a slot.Market.
+type Market struct {
 	Name  string
 	Queue *queue.Queue
 	Price cost.Money // per processor and hour, also for the waits of others
 }
 
 // Trial implements slot.Market.
-func (s *Site) Trial() slot.Market {
+func (s *Market) Trial() slot.Market {
 	trial := *s
 	trial.Queue = s.Queue.Clone()
 	return &trial
 }
 
 // At implements slot.Market.
-func (s *Site) At(start, length time.Duration, processors int) (slot.Slot, bool) {
+func (s *Market) At(start, length time.Duration, processors int) (slot.Slot, bool) {
 	return s.outlook().price(start, length, processors)
 }
 
 // From implements slot.Market.
-func (s *Site) From(start, length time.Duration, processors int) []slot.Slot {
+func (s *Market) From(start, length time.Duration, processors int) []slot.Slot {
 	o := s.outlook()
 	var all []slot.Slot
 	for _, at := range o.starts(max(start, s.Queue.Now()), length, processors) {
@@ -61,7 +60,7 @@ func (s *Site) From(start, length time.Duration, processors int) []slot.Slot {
 // Some returns the offers of From up to and including the first without a fee, evenly thinned to at most most offers:
 // each offer requires a plan of the whole queue, and for a queue with thousands of jobs From considers thousands of
 // instants.
-func (s *Site) Some(start, length time.Duration, processors, most int) []slot.Slot {
+func (s *Market) Some(start, length time.Duration, processors, most int) []slot.Slot {
 	o := s.outlook()
 	start = max(start, s.Queue.Now())
 	starts := o.starts(start, length, processors)
@@ -92,7 +91,7 @@ func (s *Site) Some(start, length time.Duration, processors, most int) []slot.Sl
 }
 
 // Reserve implements slot.Market.
-func (s *Site) Reserve(wanted slot.Slot) error {
+func (s *Market) Reserve(wanted slot.Slot) error {
 	now, ok := s.At(wanted.Start, wanted.Length, wanted.Processors)
 	if !ok {
 		free := 0
@@ -120,19 +119,19 @@ func Damage(before, after *queue.Queue, price cost.Money) cost.Money {
 
 // An outlook is the plan at an instant; fees are computed by comparing other plans with it.
 type outlook struct {
-	*Site
+	*Market
 	queue.Outlook
 	planned []time.Duration // starts of the waiting jobs
 }
 
-func (s *Site) outlook() outlook {
+func (s *Market) outlook() outlook {
 	o := queue.Look(s.Queue)
 	return outlook{s, o, o.Starts(o.Free)}
 }
 
 // unplanned returns the profile of processors that neither running jobs nor reservations nor waiting jobs at their
 // planned starts occupy.
-func (o outlook) unplanned() *availability.Profile {
+func (o outlook) unplanned() *slot.Profile {
 	free := o.Free.Clone()
 	for i, j := range o.Jobs {
 		if start := o.planned[i]; start >= 0 {

@@ -26,10 +26,10 @@ func job(processors int, length time.Duration) queue.Job {
 	return queue.Job{Processors: processors, Requested: length, Runtime: length}
 }
 
-func site(policy queue.Policy, processors int, jobs ...queue.Job) *market.Site {
+func site(policy queue.Policy, processors int, jobs ...queue.Job) *market.Market {
 	q := queue.New(queue.Machine{Processors: processors, Policy: policy}, jobs)
 	q.Advance(0, nil)
-	return &market.Site{Name: "hpc", Queue: q, Price: su}
+	return &market.Market{Name: "hpc", Queue: q, Price: su}
 }
 
 // starts returns the starts of waiting jobs, planned from scratch.
@@ -39,7 +39,7 @@ func starts(q *queue.Queue) []time.Duration {
 }
 
 // fee returns the price of a start in addition to processor time.
-func fee(s *market.Site, start, length time.Duration, processors int) cost.Money {
+func fee(s *market.Market, start, length time.Duration, processors int) cost.Money {
 	one, ok := s.At(start, length, processors)
 	if !ok {
 		return none
@@ -132,7 +132,7 @@ func TestForEver(t *testing.T) {
 
 // drawn generates a site with running and waiting jobs and an optional reservation. There are few distinct times, so
 // that many events coincide.
-func drawn(t *rapid.T, policy queue.Policy) *market.Site {
+func drawn(t *rapid.T, policy queue.Policy) *market.Market {
 	number := func(name string, from, to int) int { return rapid.IntRange(from, to).Draw(t, name) }
 	n := number("processors", 1, 6)
 	q := queue.New(queue.Machine{Processors: n, Policy: policy}, nil)
@@ -148,7 +148,7 @@ func drawn(t *rapid.T, policy queue.Policy) *market.Site {
 		from := q.Now() + time.Duration(number("from", 0, 8))*h
 		q.Claim(from, from+time.Duration(number("for", 1, 4))*h, number("of", 1, n))
 	}
-	return &market.Site{Name: "hpc", Queue: q, Price: su}
+	return &market.Market{Name: "hpc", Queue: q, Price: su}
 }
 
 // A fee is the price of the resulting waits, and 0 if no job is delayed; the slot is not available if running jobs or
@@ -178,7 +178,7 @@ func TestPrices(t *testing.T) {
 			if one.Start != from && !slices.Contains(anytime, one) {
 				t.Fatalf("offered %+v from %s on, and not from now on", one, from)
 			}
-			trial := s.Trial().(*market.Site)
+			trial := s.Trial().(*market.Market)
 			if err := trial.Reserve(one); err != nil {
 				t.Fatal(err)
 			}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/corral-pilot/corral/internal/kit/heap"
-	"github.com/corral-pilot/corral/plan/availability"
+	"github.com/corral-pilot/corral/plan/slot"
 )
 
 // Clone returns an independent copy. The background is shared.
@@ -57,7 +57,7 @@ func Planned(q *Queue) []Held {
 
 // Unplanned returns the profile of processors that neither running jobs nor reservations nor waiting jobs at their
 // planned starts occupy: a job that fits into this profile delays no other, as long as planned starts are kept.
-func Unplanned(q *Queue) *availability.Profile {
+func Unplanned(q *Queue) *slot.Profile {
 	free := q.Free()
 	if q.plan.Policy == Conservative {
 		return free // each waiting job has a reservation

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/corral-pilot/corral/plan/availability"
+	"github.com/corral-pilot/corral/plan/slot"
 )
 
 // A Job is a job in a queue. Instants are relative to the beginning of the simulation.
@@ -19,7 +19,7 @@ type Job struct {
 }
 
 // Open is the runtime of a job that ends when its owner finishes it.
-const Open = availability.Forever
+const Open = slot.Forever
 
 // A Policy decides when jobs start.
 type Policy string

@@ -4,14 +4,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/corral-pilot/corral/plan/availability"
+	"github.com/corral-pilot/corral/plan/slot"
 )
 
 // An Outlook is the information from which jobs can be planned at an instant.
 type Outlook struct {
 	// Free is the profile of processors that neither running jobs, until their requested times, nor reservations
 	// occupy; waiting jobs are ignored.
-	Free *availability.Profile
+	Free *slot.Profile
 	Jobs []Job // waiting jobs, in order of arrival
 	q    *Queue
 }
@@ -32,7 +32,7 @@ func Look(q *Queue) Outlook {
 // policy and their requested times, and no others arrive. The start is negative for a job that can never start because
 // of a reservation. Only plans that are made in this way at the same instant are comparable; starts that were planned
 // earlier cannot be compared with them.
-func (o Outlook) Starts(free *availability.Profile) []time.Duration {
+func (o Outlook) Starts(free *slot.Profile) []time.Duration {
 	q := o.q
 	starts := make([]time.Duration, len(q.waiting))
 	if q.plan.Policy == Conservative && q.plan.MaxUserRun == 0 { // the first pass plans all

@@ -3,7 +3,7 @@ package queue
 import (
 	"time"
 
-	"github.com/corral-pilot/corral/plan/availability"
+	"github.com/corral-pilot/corral/plan/slot"
 )
 
 // A plan represents the known future at an instant: the processors held by running jobs until their requested times, by
@@ -11,7 +11,7 @@ import (
 type plan struct {
 	Machine
 	now   time.Duration
-	free  *availability.Profile
+	free  *slot.Profile
 	held  map[int]int // :: user → number of the user's jobs that run or have a reservation
 	early bool        // a job has left early since the last pass, and so freed time that it held
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/internal/kit/heap"
-	"github.com/corral-pilot/corral/plan/availability"
+	"github.com/corral-pilot/corral/plan/slot"
 )
 
 // A Queue is the state of a machine and its jobs at an instant. Use New to create a Queue.
@@ -36,7 +36,7 @@ func (a ending) before(b ending) bool { return a.at < b.at || a.at == b.at && a.
 // New returns a queue at instant 0 with a background of future jobs, which must be sorted by submission and must not be
 // modified later. Jobs that the machine refuses are dropped.
 func New(m Machine, background []Job) *Queue {
-	return &Queue{plan: plan{Machine: m, held: map[int]int{}, free: availability.New(m.Processors, 0)},
+	return &Queue{plan: plan{Machine: m, held: map[int]int{}, free: slot.NewProfile(m.Processors, 0)},
 		background: background, open: map[int]*entry{}, ends: heap.New(ending.before)}
 }
 
@@ -52,7 +52,7 @@ func (q *Queue) Running() int { return q.running }
 // Free returns a copy of the profile of free processors, which neither running jobs, until their requested times, nor
 // reservations occupy. With conservative backfilling each waiting job has a reservation, so a job that fits delays no
 // other.
-func (q *Queue) Free() *availability.Profile { return q.plan.free.Clone() }
+func (q *Queue) Free() *slot.Profile { return q.plan.free.Clone() }
 
 // Reserve reserves processors for a future period, as for maintenance or an advance reservation, and reports whether
 // enough processors are free then; if not, nothing is reserved. Jobs are planned around the reservation.
