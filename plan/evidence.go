@@ -253,8 +253,8 @@ func (a Assumed) Cluster() Cluster {
 		Leave: time.Duration(a.Leave)}
 }
 
-// Runtime returns the Runtime of a placed task: the time that it would take on the fastest hosts.
-func (p *Plan) Runtime(at Placement) time.Duration {
+// runtime returns the Runtime of a placed task: the time that it would take on the fastest hosts.
+func (p *Plan) runtime(at Placement) time.Duration {
 	placed := at.Computes()
 	if p.Assumed == nil {
 		return placed

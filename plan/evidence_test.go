@@ -21,7 +21,7 @@ func TestRuntimeOfAPlacement(t *testing.T) {
 	p.Assumed = Assume(problem, p, "none")
 	took := corral.Seconds(20 * time.Second)
 	for pilot, want := range []time.Duration{10 * time.Second, 20 * time.Second, 20 * time.Second, 5 * time.Second} {
-		if got := p.Runtime(Placement{Pilot: pilot, Start: took, End: 2 * took}); got != want {
+		if got := p.runtime(Placement{Pilot: pilot, Start: took, End: 2 * took}); got != want {
 			t.Errorf("on pilot %d: %s, want %s", pilot, got, want)
 		}
 	}

@@ -161,7 +161,7 @@ type Marginal struct {
 // An Algorithm names a method of planning.
 type Algorithm string
 
-// The algorithms. Package planner/algorithm describes how each of them works.
+// The algorithms. Package plan/planner/algorithm describes how each of them works.
 const (
 	Auto      Algorithm = "auto"      // simulates the plans of all other algorithms and chooses the best
 	Staircase Algorithm = "staircase" // pilots follow the width of the graph, with waits from history

@@ -98,7 +98,7 @@ func (p *Plan) Durations() map[string]time.Duration {
 func (p *Plan) Runtimes() map[string]time.Duration {
 	all := make(map[string]time.Duration, len(p.Schedule))
 	for _, at := range p.Schedule {
-		all[at.ID] = p.Runtime(at)
+		all[at.ID] = p.runtime(at)
 	}
 	return all
 }

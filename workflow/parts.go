@@ -24,10 +24,10 @@ type Parts struct {
 type Part struct {
 	First, End int          // the range of its tasks, including those of inner parts
 	Outer      int          // the enclosing part; -1: it is the workflow
-	Depth      int          // number of enclosing parts
 	Sub        *Subworkflow // nil: it is the workflow
 	Items      []int        // its direct items, in the order of the tasks
 
+	depth         int // number of enclosing parts
 	firsts, lasts int // numbers of its tasks without a parent in the part, and without a child in it
 }
 
@@ -76,10 +76,10 @@ func (p *Parts) split(deepest int) error {
 		case s.End > around.End:
 			return p.refuse(s.First, "subworkflows %q and %q, which overlap without being nested", around.Sub.Name,
 				s.Name)
-		case around.Depth == deepest-1:
+		case around.depth == deepest-1:
 			return p.refuse(s.First, "workflows nested more than %d levels deep", deepest)
 		}
-		p.All = append(p.All, Part{First: s.First, End: s.End, Outer: at, Depth: p.All[at].Depth + 1, Sub: s})
+		p.All = append(p.All, Part{First: s.First, End: s.End, Outer: at, depth: p.All[at].depth + 1, Sub: s})
 		at = len(p.All) - 1
 	}
 	for k := range p.All {
@@ -126,7 +126,7 @@ func (p *Parts) meet(i, j int) (x, y, in int) {
 	x, y = i, j
 	a, b := p.In[i], p.In[j]
 	for a != b {
-		if p.All[a].Depth >= p.All[b].Depth {
+		if p.All[a].depth >= p.All[b].depth {
 			x, a = ^a, p.All[a].Outer
 		} else {
 			y, b = ^b, p.All[b].Outer
@@ -141,7 +141,7 @@ func (p *Parts) findEnds() {
 	for i := range p.In {
 		for _, before := range p.wf.Graph.Parents(i) {
 			_, _, in := p.meet(before, i)
-			depth := p.All[in].Depth + 1
+			depth := p.All[in].depth + 1
 			p.child[before], p.parent[i] = max(p.child[before], depth), max(p.parent[i], depth)
 		}
 	}
@@ -158,8 +158,8 @@ func (p *Parts) findEnds() {
 }
 
 // isLast reports whether a task has no child in a part, and isFirst whether a task has no parent in a part.
-func (p *Parts) isLast(i, k int) bool  { return p.child[i] <= p.All[k].Depth }
-func (p *Parts) isFirst(i, k int) bool { return p.parent[i] <= p.All[k].Depth }
+func (p *Parts) isLast(i, k int) bool  { return p.child[i] <= p.All[k].depth }
+func (p *Parts) isFirst(i, k int) bool { return p.parent[i] <= p.All[k].depth }
 
 // connect determines the order of the items that are parts.
 func (p *Parts) connect() error {

@@ -13,8 +13,8 @@ import (
 	"unicode"
 )
 
-// Limits on the needs of a task. They are far above the size of any machine: a task that exceeds them is not large, but
-// was specified in the wrong units.
+// MaxCPUs is the maximum number of cpus of a task; the other needs have limits as well. They are far above the size of
+// any machine: a task that exceeds them is not large, but was specified in the wrong units.
 const (
 	MaxCPUs      = 1 << 16
 	maxMemoryMiB = 1 << 30 // 1 PiB

@@ -158,14 +158,14 @@ func (w *Workflow) DoneBefore() []bool {
 	return done
 }
 
-// MostBytes is larger than the number of bytes that any task reads and writes, but small enough that the sum over all
+// mostBytes is larger than the number of bytes that any task reads and writes, but small enough that the sum over all
 // tasks does not overflow.
-const MostBytes = 1 << 42
+const mostBytes = 1 << 42
 
-// Bytes returns the total known size of the files that task i reads and writes, limited to MostBytes.
+// Bytes returns the total known size of the files that task i reads and writes, limited to mostBytes.
 func (w *Workflow) Bytes(i int) (sum int64) {
 	for _, file := range slices.Concat(w.Tasks[i].Inputs, w.Tasks[i].Outputs) {
-		sum = min(AddBytes(sum, w.FileSizes[file]), MostBytes)
+		sum = min(AddBytes(sum, w.FileSizes[file]), mostBytes)
 	}
 	return sum
 }

@@ -56,8 +56,8 @@ type Line struct {
 // committed returns the plan's share of the balance: money spent plus money reserved.
 func (l Line) committed() Money { return l.Billed.Plus(l.Reserved) }
 
-// Spent returns the cost of all pilots so far.
-func (l Ledger) Spent() Spending {
+// spent returns the cost of all pilots so far.
+func (l Ledger) spent() Spending {
 	sum := l.Others
 	for _, line := range l.Plans {
 		sum = sum.Plus(line.Spending)
@@ -102,7 +102,7 @@ func (l Ledger) Reserve(plan corral.PlanID, amount Money) (Ledger, error) {
 	if l.Balance == nil || amount == 0 || next.Committed() <= *l.Balance {
 		return next, nil
 	}
-	spent := l.Spent().Billed
+	spent := l.spent().Billed
 	own := next.Plans[next.line(plan)].Reserved
 	others := next.Committed().Plus(-spent).Plus(-own)
 	kind, advice := corral.Conflict, "release a plan that is no longer needed, or raise the allocation"
@@ -148,7 +148,7 @@ type Statement struct {
 
 // Statement returns a statement of the ledger.
 func (l Ledger) Statement() Statement {
-	spent := l.Spent()
+	spent := l.spent()
 	lines := l.Plans
 	if lines == nil {
 		lines = []Line{}

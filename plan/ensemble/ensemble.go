@@ -36,9 +36,9 @@ func (e Ensemble) Tasks() (n int) {
 }
 
 // Bounds are the ranges of budgets and deadlines that are of interest for an ensemble: below the lower bounds no
-// workflow can be completed, and at the upper bounds nearly all can be (§2.5 of corral-thesis). The costs are work ×
-// price, without rounding up to periods and without idle time, so the largest budget may not suffice for all workflows
-// (trap T26). The longest deadline is the sum of all critical paths.
+// workflow can be completed, and at the upper bounds nearly all can be. The costs are work × price, without rounding up
+// to periods and without idle time, so the largest budget may not suffice for all workflows. The longest deadline is
+// the sum of all critical paths.
 type Bounds struct {
 	LeastBudget, MostBudget     cost.Money
 	LeastDeadline, MostDeadline time.Duration

@@ -7,7 +7,7 @@ import (
 
 // A Score holds one digit for each workflow of an ensemble, in order of priority: 1 if the workflow was completed,
 // otherwise 0. It represents the exponential score Σ 2^−priority in binary, so that comparing strings compares scores
-// exactly for any number of workflows; a float64 can represent only 53 digits (trap T32).
+// exactly for any number of workflows; a float64 can represent only 53 digits.
 type Score string
 
 // ScoreOf returns the score of an ensemble; completed is indexed by priority.

@@ -57,7 +57,7 @@ func (t Terms) Of(d time.Duration) cost.Money {
 // Machines returns the number of machines that spend a budget by a deadline, N = ⌈b ÷ (d × p)⌉ (Juve 2012, eq. 6.1),
 // where p is the price of a period. It is 0 if the budget does not pay for one period of one machine. N machines that
 // are held until the deadline cost at least the budget, and exceed it immediately if the deadline is within the first
-// period (trap T25). Therefore N is limited to the number of machines for which the budget pays one period.
+// period. Therefore N is limited to the number of machines for which the budget pays one period.
 func (t Terms) Machines(budget cost.Money, deadline time.Duration) int {
 	if budget < t.Price || deadline <= 0 || t.Price <= 0 {
 		return 0
@@ -66,8 +66,8 @@ func (t Terms) Machines(budget cost.Money, deadline time.Duration) int {
 	return int(min(clamp(n), t.Affords(budget), math.MaxInt32))
 }
 
-// MachinesPublished returns the number of machines that the authors' program starts: ⌈⌊b⌋ ÷ ⌈d⌉ ÷ p⌉, with b in whole
-// units of money and d in whole periods.
+// MachinesPublished returns the number of machines that the program of the thesis starts: ⌈⌊b⌋ ÷ ⌈d⌉ ÷ p⌉, with b in
+// whole units of money and d in whole periods.
 func (t Terms) MachinesPublished(budget cost.Money, deadline time.Duration) int {
 	if budget < t.Price || deadline <= 0 || t.Price <= 0 {
 		return 0

@@ -33,9 +33,9 @@ type Orders struct {
 	Next  time.Duration // time of the next decision, after now
 }
 
-// Cost returns the cost of a machine so far, for the periods begun. A queued machine counts one period, which is billed
+// cost returns the cost of a machine so far, for the periods begun. A queued machine counts one period, which is billed
 // once its job starts.
-func (v View) Cost(m Machine, t Terms) cost.Money { return t.Cost(v.held(m)) }
+func (v View) cost(m Machine, t Terms) cost.Money { return t.Cost(v.held(m)) }
 
 // Paid returns how much of the machine's billed time remains.
 func (v View) Paid(m Machine, t Terms) time.Duration {
@@ -60,7 +60,7 @@ func (v View) held(m Machine) time.Duration {
 func (v View) Spent(machines []Machine, t Terms) cost.Money {
 	sum := v.Ended
 	for _, m := range machines {
-		sum = sum.Plus(v.Cost(m, t))
+		sum = sum.Plus(v.cost(m, t))
 	}
 	return sum
 }
@@ -74,7 +74,7 @@ type Claim struct {
 }
 
 // Late returns the reason why a workflow cannot be completed in the remaining time, which is that its critical path is
-// longer (trap T27). It returns "" if the workflow can be completed.
+// longer. It returns "" if the workflow can be completed.
 func (c Claim) Late(left time.Duration) string {
 	if left = max(0, left); c.Path <= left {
 		return ""

@@ -10,28 +10,28 @@ import "github.com/corral-pilot/corral"
 // below the node. A task that fits on one of these hosts therefore fits into the node, but not vice versa, so a search
 // may have to backtrack.
 
-// Hosts holds the free resources of each host as a tree of component-wise maxima. It finds the first host with room for
-// a task in O(log hosts) steps if tasks need only one kind of resource, which is the usual case. Hosts are numbered
-// from 0. It is not safe for concurrent use.
-type Hosts struct {
+// A hostTree holds the free resources of each host as a tree of component-wise maxima. It finds the first host with
+// room for a task in O(log hosts) steps if tasks need only one kind of resource, which is the usual case. Hosts are
+// numbered from 0. It is not safe for concurrent use.
+type hostTree struct {
 	leaves int // a power of two
 	tree   []corral.Resources
 }
 
-// New returns the given number of hosts without free resources.
-func New(hosts int) *Hosts {
+// newHostTree returns the given number of hosts without free resources.
+func newHostTree(n int) *hostTree {
 	leaves := 1
-	for leaves < hosts {
+	for leaves < n {
 		leaves *= 2
 	}
-	return &Hosts{leaves, make([]corral.Resources, 2*leaves)}
+	return &hostTree{leaves, make([]corral.Resources, 2*leaves)}
 }
 
-// At returns the free resources of a host.
-func (h *Hosts) At(host int) corral.Resources { return h.tree[h.leaves+host] }
+// at returns the free resources of a host.
+func (h *hostTree) at(host int) corral.Resources { return h.tree[h.leaves+host] }
 
-// Set sets the free resources of a host.
-func (h *Hosts) Set(host int, free corral.Resources) {
+// set sets the free resources of a host.
+func (h *hostTree) set(host int, free corral.Resources) {
 	i := h.leaves + host
 	h.tree[i] = free
 	for i /= 2; i > 0; i /= 2 {
@@ -43,12 +43,12 @@ func (h *Hosts) Set(host int, free corral.Resources) {
 	}
 }
 
-// First returns the first host that has room for need and for which suits returns true, or -1.
-func (h *Hosts) First(need corral.Resources, suits func(host int) bool) int {
+// first returns the first host that has room for need and for which suits returns true, or -1.
+func (h *hostTree) first(need corral.Resources, suits func(host int) bool) int {
 	return h.firstBelow(1, need, suits)
 }
 
-func (h *Hosts) firstBelow(i int, need corral.Resources, suits func(host int) bool) int {
+func (h *hostTree) firstBelow(i int, need corral.Resources, suits func(host int) bool) int {
 	if !need.FitIn(h.tree[i]) {
 		return -1
 	}

@@ -81,7 +81,7 @@ func (s *scheduler) resume(present []plan.Present) map[int32]bool {
 			i, at := int32(r.Task), first+r.Host
 			l := s.out.lines[at]
 			if l.running == 0 {
-				s.hosts.Set(at, l.host)
+				s.hosts.set(at, l.host)
 			}
 			running[i] = true
 			s.occupy(at, i, 0)

@@ -111,7 +111,7 @@ type scheduler struct {
 	ready   []heap.Heap[int32] // for each class: places of ready tasks
 	ends    heap.Heap[ending]
 	wakes   heap.Heap[time.Duration] // when a line becomes ready or a maintenance period ends
-	hosts   *Hosts
+	hosts   *hostTree
 	next    time.Duration // when the cluster can start another task
 	coming  []ending      // tasks that will become ready, in order of time
 }
@@ -130,7 +130,7 @@ func list(t *tasks, cluster plan.Cluster, lines []*line) *schedule {
 
 func newScheduler(t *tasks, cluster plan.Cluster, lines []*line) *scheduler {
 	n := len(t.work.Tasks)
-	s := &scheduler{tasks: t, cluster: cluster, missing: make([]int32, n), hosts: New(len(lines)),
+	s := &scheduler{tasks: t, cluster: cluster, missing: make([]int32, n), hosts: newHostTree(len(lines)),
 		out: schedule{start: make([]time.Duration, n), line: make([]int32, n), hold: make([]int32, n), lines: lines},
 		ends: heap.New(func(a, b ending) bool {
 			return a.at < b.at || a.at == b.at && a.task < b.task
@@ -157,7 +157,7 @@ func (s *scheduler) arrivals() {
 	woken := map[time.Duration]bool{0: true}
 	for i, l := range s.out.lines {
 		if l.running == 0 {
-			s.hosts.Set(i, l.host)
+			s.hosts.set(i, l.host)
 		}
 		for _, at := range append(ends(l.site.Closed, l.site.Overhead), l.ready) {
 			if !woken[at] {
@@ -235,7 +235,7 @@ func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 	start := (due + time.Millisecond - 1).Truncate(time.Millisecond) // several may begin within one millisecond
 	var h hold
 	var fresh bool
-	at := s.hosts.First(need, func(k int) bool {
+	at := s.hosts.first(need, func(k int) bool {
 		l := s.out.lines[k]
 		if l.ready > now {
 			return false
@@ -271,7 +271,7 @@ func (s *scheduler) occupy(at int, i int32, start time.Duration) {
 	s.out.start[i], s.out.line[i], s.out.hold[i] = start, int32(at), int32(len(l.holds)-1)
 	s.out.makespan = max(s.out.makespan, end)
 	s.out.placed++
-	s.hosts.Set(at, s.hosts.At(at).Minus(s.needs[s.class[i]]))
+	s.hosts.set(at, s.hosts.at(at).Minus(s.needs[s.class[i]]))
 	s.ends.Push(ending{end, i})
 }
 
@@ -285,7 +285,7 @@ func (s *scheduler) finish(i int32, now time.Duration) {
 	if l.mates != nil {
 		l.mates.running--
 	}
-	s.hosts.Set(at, s.hosts.At(at).Plus(s.needs[s.class[i]]))
+	s.hosts.set(at, s.hosts.at(at).Plus(s.needs[s.class[i]]))
 	for _, c := range s.work.Graph.Children(int(i)) {
 		if s.missing[c]--; s.missing[c] == 0 {
 			if wait := s.cluster.Hop - s.cluster.Turn(); wait > 0 {

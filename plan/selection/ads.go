@@ -67,7 +67,7 @@ func Machine(capabilities []Capability) (all []Attribute, err error) {
 }
 
 // Job returns the expressions for a job's requirements: a condition for its Requirements, and its Rank. Amounts are not
-// rounded; see selection.Quantised. Errors are like those of Machine.
+// rounded; see Quantised. Errors are like those of Machine.
 func Job(task []Requirement) (requirements, rank string, err error) {
 	var all, costs []string
 	for _, r := range task {

@@ -9,9 +9,14 @@
 // (equation 2). The viable resource with the highest affinity is selected, for example the one with the lowest cost, or
 // with the lowest sum of cost and wait.
 //
+// Bill returns the cost of a task at a resource, and Select the resource with the highest affinity. Machine and Job
+// write capabilities and requirements as attributes and expressions of HTCondor, whose matchmaker then selects in the
+// same way. Factor and Drift compare past runs with their predictions.
+//
 // The paper sums the costs over all pairs of a requirement and a capability that match by equality. Here a requirement
 // that no capability serves is an error, not a cost of 0, and each requirement is paired with the capability that
 // serves it at the best rate.
 //
-// The package selects, but does not schedule: it considers each task separately, as if resources were unlimited.
+// The package selects, but does not schedule: it considers each task separately, as if resources were unlimited. Only
+// Spread takes the number of places into account.
 package selection

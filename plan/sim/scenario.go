@@ -16,7 +16,7 @@ import (
 // functions must be deterministic; the constructors of this package derive random values from a seed. Durations are
 // rounded up to milliseconds.
 type Scenario struct {
-	Work  execution.Spec
+	Work  execution.Spec // see WorkOf
 	Sites []Site
 	Asks  []Ask // recorded at the beginning, submitted at their Submit times
 
@@ -33,6 +33,16 @@ type Scenario struct {
 	Horizon time.Duration // time limit of the simulation; 0: a year
 	Linger  bool          // continue after the run, until all pilots have left by their own rules
 	Begin   time.Time     // instant 0; zero: the year 2000
+}
+
+// WorkOf returns a workflow in the form of Scenario.Work. A runtime of 0 becomes a millisecond.
+func WorkOf(w plan.Work) execution.Spec {
+	spec := execution.Spec{Graph: w.Graph, Tasks: make([]execution.TaskSpec, len(w.Tasks))}
+	for i, t := range w.Tasks {
+		spec.Tasks[i] = execution.TaskSpec{ID: t.ID, CPUs: t.Needs.CPUs, MemoryMiB: t.Needs.MemoryMiB,
+			GPUs: t.Needs.GPUs, DiskMiB: t.Needs.DiskMiB, Estimate: max(t.Runtime, time.Millisecond)}
+	}
+	return spec
 }
 
 // A Runtime returns the runtime of an attempt at a task on a host of speed 1. Tasks are indices in the workflow,

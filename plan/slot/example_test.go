@@ -23,3 +23,19 @@ func Example() {
 	// two processors for 2h0m0s: from 0s, in all for 12
 	// two processors for 4h0m0s: from 5h0m0s, in all for 20
 }
+
+// A job of two processors does not fit beside a running job of three, and waits for its end; a job of one processor
+// fits at once.
+func ExampleProfile() {
+	p := slot.NewProfile(4, 0)
+	p.Take(0, 2*time.Hour, 3)
+	for _, n := range []int{1, 2} {
+		at, _ := p.Fit(0, time.Hour, n)
+		fmt.Printf("%d processors for an hour: from %s\n", n, at)
+	}
+	fmt.Println("free in the first three hours:", p.Least(0, 3*time.Hour))
+	// Output:
+	// 1 processors for an hour: from 0s
+	// 2 processors for an hour: from 2h0m0s
+	// free in the first three hours: 1
+}

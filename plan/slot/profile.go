@@ -133,7 +133,7 @@ func (p *Profile) change(from, to time.Duration, by int) {
 	for i := first; i < last; i++ {
 		p.steps[i].free += by
 		if free := p.steps[i].free; free < 0 || free > p.processors {
-			panic(fmt.Sprintf("availability: %d of %d processors are free at %s", free, p.processors, p.steps[i].at))
+			panic(fmt.Sprintf("slot: %d of %d processors are free at %s", free, p.processors, p.steps[i].at))
 		}
 	}
 	if last < len(p.steps) {

@@ -1,8 +1,19 @@
 // Package validator checks a plan against its problem independently of the planner: it shares no code with it, and
 // recomputes all figures of the plan. Every plan is validated before it is returned.
 //
-// Each rule has a name, which its errors contain. Each test breaks a valid plan in one way and expects the name of one
-// rule.
+// Check returns the first violated rule, and All returns every one, each as a Breach with the rule's name. These are
+// the rules:
+//
+//	sites      site, shape, hosts, host, site walltime, site cpus, site pilots, allocation
+//	pilots     submit, wait, overhead, end, walltime, maintenance, follows, hedges
+//	schedule   all, once, task, pilot, pilot host, runtime, transfer, ready, released, running, precedence,
+//	           schedule digest
+//	hosts      cpus, memory, gpus, disk
+//	figures    makespan, peak, core-hours, billed, cost, waste
+//	goal       deadline, budget
+//
+// The package does not judge whether a better plan exists, and does not simulate: it assumes that runtimes and waits
+// are those of the problem.
 package validator
 
 import (
@@ -22,9 +33,9 @@ import (
 
 // A Breach is the violation of a rule, with the first place where it occurs.
 type Breach struct {
-	Rule  string
-	Where string
-	More  int // number of further places
+	Rule  string // name of the rule, such as precedence
+	Where string // a sentence about the first place
+	More  int    // number of further places
 }
 
 func (b *Breach) Error() string {
@@ -59,7 +70,8 @@ func All(problem plan.Problem, p *plan.Plan) []*Breach {
 	return c.all
 }
 
-// A checker collects the violations of a plan.
+// A checker collects the violations of a plan. Each test breaks a valid plan in one way and expects the name of one
+// rule.
 type checker struct {
 	problem plan.Problem
 	plan    *plan.Plan

@@ -82,10 +82,10 @@ func Choose(g *dag.Graph, tasks []Task, s Supply) (best Rule, why string) {
 		return Lasting(max(d.Truncate(time.Millisecond), time.Millisecond)),
 			fmt.Sprintf("the overhead of a job is %s, and the number of cpus is not known", s.Way)
 	}
-	alone, _ := Predict(g, tasks, Rule{}, s)
+	alone, _ := predict(g, tasks, Rule{}, s)
 	least := alone
 	for _, r := range candidates[1:] {
-		if makespan, ok := Predict(g, tasks, r, s); ok && makespan < least && saves(makespan, alone) {
+		if makespan, ok := predict(g, tasks, r, s); ok && makespan < least && saves(makespan, alone) {
 			best, least = r, makespan
 		}
 	}
@@ -100,10 +100,10 @@ func saves(makespan, alone time.Duration) bool {
 	return float64(makespan) <= (1-worthIt)*float64(alone)
 }
 
-// Predict returns the makespan of a list schedule of the jobs that a rule makes, including their overhead; ok is false
+// predict returns the makespan of a list schedule of the jobs that a rule makes, including their overhead; ok is false
 // if a job of several tasks takes longer than any worker will stay. A job that needs more cpus than the supply has is
 // assumed to use all cpus of the supply.
-func Predict(g *dag.Graph, tasks []Task, r Rule, s Supply) (makespan time.Duration, ok bool) {
+func predict(g *dag.Graph, tasks []Task, r Rule, s Supply) (makespan time.Duration, ok bool) {
 	jobs := Jobs(g, tasks, r)
 	if jobs == nil {
 		jobs = make([][]int, len(tasks))

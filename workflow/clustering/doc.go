@@ -1,6 +1,7 @@
 // Package clustering decides which tasks of a workflow share a job. It is used by the run, which makes the jobs, by the
 // planner, which takes the jobs into account, and by the validator, which checks the plan. A Rule specifies the method,
-// and Jobs applies the rule; package dag contains the algorithms.
+// and Jobs applies the rule; package dag contains the algorithms. Parse parses a Rule, and Choose finds the best one
+// for a number of cpus and an overhead.
 //
 // A clustered job runs its tasks one after another on one worker, and needs the maximum of their resources. It has the
 // overhead of one job instead of many, but delays the tasks that wait for one of its tasks. Clustering never creates a

@@ -9,11 +9,10 @@ import (
 // A Reach is the answer to the question whether a path leads from one node to another.
 type Reach int8
 
-// Unknown means that the answer was not found within the allowed steps.
 const (
-	Unknown Reach = iota
-	Apart
-	Reached
+	Unknown Reach = iota // the answer was not found within the allowed steps
+	Apart                // no path exists
+	Reached              // a path exists
 )
 
 // Reaches determines for each pair {from, to} whether a path leads from the first node to the second. A node reaches

@@ -2,6 +2,10 @@
 // format: to add a format, add a package beside workflow/formats/wfformat whose Read function uses a workflow.Builder,
 // and a line in the table.
 //
+// ReadFile reads the workflow in a file, Read the workflow in a stream, and Write writes a workflow. A format is
+// selected by its word, which is the name of its package: wfformat, dax, makeflow or dagman. All formats can be read;
+// Written lists those that can be written.
+//
 // The format is determined by the file name's extension or, if the extension is unknown, by the first bytes. Any file
 // may be gzip-compressed. The size limit applies before and after decompression, so that a small file cannot expand
 // beyond the limit unnoticed.

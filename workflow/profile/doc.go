@@ -9,7 +9,8 @@
 // one Model to each class, and Findings report unusual behaviour of a class, for example that its tasks read their
 // input several times.
 //
-// The definitions are those of Juve 2012, chapter 5: the runtime is the time from the start of the first process to the
+// The definitions are those of chapter 5 of Juve 2012 (Gideon Juve: Resource Management for Scientific Workflows, PhD
+// thesis, University of Southern California, 2012): the runtime is the time from the start of the first process to the
 // end of the last; bytes read and written are summed over processes; memory is the peak; utilization is cpu time
 // divided by runtime, which exceeds 1 for a task that keeps two cpus busy.
 //

@@ -56,7 +56,7 @@ func newEstimates(c *Class, speeds Speeds) *estimates {
 	if len(points) == 0 { // only a summary is known, as from a published table
 		s := c.stats[Runtime]
 		x.line = line{model: Mean, a: s.Mean, fallback: s.Mean}
-		x.residuals = lognormal(s.CV())
+		x.residuals = lognormal(s.cv())
 	} else {
 		x.line = learn(points)
 		for _, p := range points {

@@ -63,8 +63,8 @@ func (c *Class) findings() []Finding {
 			found(Waits, s.Mean, "uses %.0f %% of a cpu: it waits, most likely for input and output", 100*s.Mean)
 		}
 	}
-	if s := c.stats[Runtime]; s.Count >= scatteredTasks && s.CV() >= 1 {
-		found(Scattered, s.CV(), "varies: the standard deviation of its runtime is %.2f × the mean", s.CV())
+	if s := c.stats[Runtime]; s.Count >= scatteredTasks && s.cv() >= 1 {
+		found(Scattered, s.cv(), "varies: the standard deviation of its runtime is %.2f × the mean", s.cv())
 	}
 	return all
 }

@@ -20,8 +20,8 @@ type Stat struct {
 // Sum returns the sum of the values.
 func (s Stat) Sum() float64 { return s.Mean * float64(s.Count) }
 
-// CV returns the coefficient of variation, i.e. the standard deviation divided by the mean, or 0 if the mean is 0.
-func (s Stat) CV() float64 {
+// cv returns the coefficient of variation, i.e. the standard deviation divided by the mean, or 0 if the mean is 0.
+func (s Stat) cv() float64 {
 	if s.Mean == 0 {
 		return 0
 	}

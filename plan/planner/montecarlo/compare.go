@@ -107,7 +107,7 @@ func (c *comparison) walltime() corral.Seconds {
 func (c *comparison) chanceAt(n int) sim.Scenario {
 	m := c.m
 	m.Sites = []plan.Site{*c.m.Site(c.shape.Site, c.shape.Queue)}
-	return m.chance(Spec(m.Work), stream(c.seed, n))
+	return m.chance(sim.WorkOf(m.Work), stream(c.seed, n))
 }
 
 // method simulates a policy.

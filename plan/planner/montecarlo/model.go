@@ -48,19 +48,9 @@ type Outcome struct {
 // by about a fifth, and large positive differences are more frequent than large negative ones.
 var DefaultSpread = sim.Spread{Law: "lognormal", Size: 0.2}
 
-// Spec returns a workflow in the simulator's form. Estimates of 0 become a millisecond.
-func Spec(w plan.Work) execution.Spec {
-	spec := execution.Spec{Graph: w.Graph, Tasks: make([]execution.TaskSpec, len(w.Tasks))}
-	for i, t := range w.Tasks {
-		spec.Tasks[i] = execution.TaskSpec{ID: t.ID, CPUs: t.Needs.CPUs, MemoryMiB: t.Needs.MemoryMiB,
-			GPUs: t.Needs.GPUs, DiskMiB: t.Needs.DiskMiB, Estimate: max(t.Runtime, time.Millisecond)}
-	}
-	return spec
-}
-
 // Scenario returns the outcome of a plan for a seed, ready for simulation.
 func (m Model) Scenario(pl *plan.Plan, seed uint64) sim.Scenario {
-	work := Spec(m.Work)
+	work := sim.WorkOf(m.Work)
 	work.Clusters = m.Work.Jobs(pl.Clustering)
 	s := m.chance(work, seed)
 	s.Asks = append(s.Asks, sim.AsksFor(plan.Hedged(pl.Pilots), len(s.Asks), time.Duration(plan.LeaveAfter))...)

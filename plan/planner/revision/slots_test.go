@@ -57,7 +57,7 @@ func TestSlotsWithNoise(t *testing.T) {
 		for _, q := range made.Pilots {
 			c.pilots = append(c.pilots, asked{Pilot: q})
 		}
-		s := sim.Scenario{Work: montecarlo.Spec(problem.Work), Sites: []sim.Site{at}, Control: c.steer, Every: c.every,
+		s := sim.Scenario{Work: sim.WorkOf(problem.Work), Sites: []sim.Site{at}, Control: c.steer, Every: c.every,
 			Cluster: sim.Cluster{Cluster: problem.Cluster}, Asks: sim.AsksFor(made.Pilots, 0, time.Duration(plan.LeaveAfter))}
 		// Each task takes up to 30 % more or less than its estimate, on any pilot.
 		sim.Spread{Law: "uniform", Size: 0.3}.Of(&s, func(i int) string { return "t" }, k)

@@ -10,9 +10,9 @@ type bound struct {
 	next  []int   // :: machine → index of its next task
 }
 
-// Bound simulates a static plan as the authors' program does (corral-thesis, §1.6.9): each machine is requested at the
-// planned start of its first task, runs its tasks in order, each as soon as possible, and ends after the last task. A
-// failed task is retried on the same machine. The deadline and the budget are ignored.
+// Bound simulates a static plan as the simulator of Juve 2012 does: each machine is requested at the planned start of
+// its first task, runs its tasks in order, each as soon as possible, and ends after the last task. A failed task is
+// retried on the same machine. The deadline and the budget are ignored.
 func Bound(s Scenario, p ensemble.Plan) Outcome {
 	x := &bound{world: newWorld(&s), plan: p.Machines, next: make([]int, len(p.Machines))}
 	x.place = make([]int32, len(x.of))

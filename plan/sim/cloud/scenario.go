@@ -83,8 +83,7 @@ func scaled(d time.Duration, by float64) time.Duration {
 	return time.Duration(float64(d) * by).Round(time.Millisecond)
 }
 
-// Failing makes each attempt of a task fail with the given probability, at a uniformly random share of its runtime
-// (§1.6.11).
+// Failing makes each attempt of a task fail with the given probability, at a uniformly random share of its runtime.
 func (s *Scenario) Failing(probability float64, seed uint64) {
 	e := s.Ensemble
 	s.Fails = func(w, t, attempt int) float64 {

@@ -2,6 +2,10 @@
 // a fixed number of processors, and a policy decides when each job starts. So waits follow from the load and the
 // submissions.
 //
+// A Machine describes the processors and the policy, and a Queue is the state of a machine and its jobs. New makes a
+// Queue; Submit, Finish and Advance change it. Replay runs a whole workload, Planned forecasts the starts of waiting
+// jobs, and Of makes a replica of a real queue. Instants are durations since the beginning of the simulation.
+//
 // The terms are those of the research literature (Feitelson, Rudolph and Schwiegelshohn, Parallel job scheduling: a
 // status report, JSSPP 2004). A job is rigid: it requests a number of processors and a time, after which it is killed.
 // Jobs are served in order of arrival; a job that starts before an earlier one is backfilled. A scheduling pass is one

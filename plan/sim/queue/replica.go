@@ -44,7 +44,7 @@ func Of(seen corral.Backlog) *Queue {
 	// Processors that were just taken, or whose node has just failed, may count as held without counting in
 	// seen.Processors.
 	m := Machine{Processors: max(1, held, seen.Processors), Policy: Conservative}
-	q, _ := Resume(m, now, running, waiting)
+	q, _ := resume(m, now, running, waiting)
 	return q
 }
 

@@ -2,11 +2,11 @@ package queue
 
 import "time"
 
-// Resume returns a queue from an observation at an instant: running jobs, each with its Start, and waiting jobs in the
+// resume returns a queue from an observation at an instant: running jobs, each with its Start, and waiting jobs in the
 // order in which they are served. Running jobs are assumed to run for their requested times; a job that should have
 // ended ends at once. Waiting jobs that the machine refuses are dropped. ok is false if running jobs hold more
 // processors than the machine has.
-func Resume(m Machine, now time.Duration, running []Held, waiting []Job) (q *Queue, ok bool) {
+func resume(m Machine, now time.Duration, running []Held, waiting []Job) (q *Queue, ok bool) {
 	q = New(m, nil)
 	q.plan.now = now
 	q.plan.free.Forget(now)

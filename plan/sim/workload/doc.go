@@ -1,3 +1,8 @@
-// Package workload provides jobs of a parallel machine, either from a trace in the Standard Workload Format (Read) or
-// from the model of Lublin and Feitelson (Draw). Both yield jobs for package queue.
+// Package workload provides jobs of a parallel machine, either from a trace in the Standard Workload Format (ReadJobs)
+// or from the model of Lublin and Feitelson (Draw). Both yield jobs for package plan/sim/queue, sorted by submission,
+// and Header.Machine returns the size of the machine of a trace.
+//
+// Submit times count from the first job of a trace, or from midnight in the model. The jobs are rigid: they need a
+// fixed number of processors for a runtime, and request a time. Traces also contain memory, executables and dependences
+// between jobs; the package ignores them.
 package workload

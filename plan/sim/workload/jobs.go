@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// A Trace is a list of jobs for a queue, with statistics about their conversion from records.
+// A Trace is the contents of a trace file: its jobs, and how many of them lack data.
 type Trace struct {
 	Header Header
 	Jobs   []queue.Job // sorted by submission, the first at 0
@@ -21,17 +21,16 @@ type Trace struct {
 	Exact   int // number of jobs without a requested time, which request their runtime
 }
 
-// ReadJobs reads a trace as jobs. A job needs the number of processors that it requested or, if that is unknown, the
-// number allocated to it. It runs for the runtime in the trace, and requests the time requested there or, if that is
-// unknown, its runtime, but at least a second. It returns the errors of Read, and also an error if the trace has no
-// jobs.
+// ReadJobs reads a trace of at most 1 GiB, which may be gzip-compressed. A job needs the number of processors that it
+// requested or, if that is unknown, the number allocated to it. It runs for the runtime in the trace, and requests the
+// time requested there or, if that is unknown, its runtime, but at least a second.
+//
+// name is the name of the file in errors. Errors are of kind Invalid, with the place name:line, or name if the error
+// concerns no line, as for a trace without jobs. If ctx is cancelled, ReadJobs stops and returns the cause.
 func ReadJobs(ctx context.Context, r io.Reader, name string) (*Trace, error) {
 	t := &Trace{}
 	var err error
-	t.Header, err = Read(ctx, r, name, func(r Record) error {
-		t.add(r)
-		return nil
-	})
+	t.Header, err = read(ctx, r, name, t.add)
 	switch {
 	case err != nil:
 		return nil, err
@@ -50,23 +49,23 @@ func ReadJobs(ctx context.Context, r io.Reader, name string) (*Trace, error) {
 }
 
 // add adds the job of a record.
-func (t *Trace) add(r Record) {
-	processors := r[RequestedProcessors]
+func (t *Trace) add(r record) {
+	processors := r[fieldRequestedProcessors]
 	if processors <= 0 {
-		processors = r[Processors]
+		processors = r[fieldProcessors]
 	}
-	if r[Runtime] < 0 || processors < 1 || r[Submit] < 0 {
+	if r[fieldRuntime] < 0 || processors < 1 || r[fieldSubmit] < 0 {
 		t.LeftOut++
 		return
 	}
-	requested := r[RequestedTime]
+	requested := r[fieldRequestedTime]
 	if requested <= 0 {
-		requested = r[Runtime]
+		requested = r[fieldRuntime]
 		t.Exact++
 	}
 	t.Jobs = append(t.Jobs, queue.Job{
-		User: int(r[User]), Submit: seconds(r[Submit]), Processors: int(math.Ceil(processors)),
-		Requested: seconds(max(1, requested)), Runtime: seconds(r[Runtime]),
+		User: int(r[fieldUser]), Submit: seconds(r[fieldSubmit]), Processors: int(math.Ceil(processors)),
+		Requested: seconds(max(1, requested)), Runtime: seconds(r[fieldRuntime]),
 	})
 }
 

@@ -27,31 +27,31 @@ import (
 // This file reads traces and converts them to jobs; it simulates nothing. Its invariant: any input is read within
 // limits on its bytes and jobs, and each error contains a position, name:line.
 
-// The fields of a Record, in the order of a line.
+// The fields of a record, in the order of a line.
 const (
-	Number              = iota // number of the job, from 1
-	Submit                     // s
-	Wait                       // s, from submission to start
-	Runtime                    // s
-	Processors                 // number of allocated processors
-	CPUTime                    // s per processor, mean
-	Memory                     // KB per processor, mean
-	RequestedProcessors        //
-	RequestedTime              // s
-	RequestedMemory            // KB per processor
-	Status                     // 1: completed, 0: failed, 5: cancelled; other values are for parts of jobs
-	User                       //
-	Group                      //
-	Executable                 //
-	Queue                      //
-	Partition                  //
-	Preceding                  // number of the job that had to end before its submission
-	ThinkTime                  // s from that job's end to the submission
-	fields                     // number of fields
+	fieldNumber              = iota // number of the job, from 1
+	fieldSubmit                     // s
+	fieldWait                       // s, from submission to start
+	fieldRuntime                    // s
+	fieldProcessors                 // number of allocated processors
+	fieldCPUTime                    // s per processor, mean
+	fieldMemory                     // KB per processor, mean
+	fieldRequestedProcessors        //
+	fieldRequestedTime              // s
+	fieldRequestedMemory            // KB per processor
+	fieldStatus                     // 1: completed, 0: failed, 5: cancelled; other values are for parts of jobs
+	fieldUser                       //
+	fieldGroup                      //
+	fieldExecutable                 //
+	fieldQueue                      //
+	fieldPartition                  //
+	fieldPreceding                  // number of the job that had to end before its submission
+	fieldThinkTime                  // s from that job's end to the submission
+	fields                          // number of fields
 )
 
-// A Record holds the fields of one job, which the constants above index. Unknown values are -1.
-type Record [fields]float64
+// A record holds the fields of one job, which the constants above index. Unknown values are -1.
+type record [fields]float64
 
 const (
 	maxBytes  = 1 << 30   // maximum size of a text: five times that of the longest text in the archive
@@ -60,7 +60,8 @@ const (
 	maxNumber = 1e9 // maximum value of a field: in seconds it is 31 years
 )
 
-// A Header holds the values of the header comments by label. If a label occurs repeatedly, its first value counts.
+// A Header holds the values of a trace's header comments by label, for example MaxProcs. If a label occurs repeatedly,
+// its first value counts.
 type Header map[string]string
 
 // Machine returns the machine's number of processors, if the header contains it: the value of MaxProcs or, if that is
@@ -75,10 +76,8 @@ func (h Header) Machine() (processors int, ok bool) {
 	return 0, false
 }
 
-// Read reads a trace of at most 1 GiB and calls the function each for every record, in the order of the lines; name is
-// the file name for errors. It stops at the first error, including errors that each returns. Errors are of kind Invalid
-// and contain a position, except that if ctx is cancelled, Read stops and returns the cause.
-func Read(ctx context.Context, r io.Reader, name string, each func(Record) error) (Header, error) {
+// read reads a trace and calls the function each for every record, in the order of the lines.
+func read(ctx context.Context, r io.Reader, name string, each func(record)) (Header, error) {
 	header, line := Header{}, 0
 	text, err := plain(input.Limit(ctx, r, maxBytes))
 	if err != nil {
@@ -97,16 +96,14 @@ func Read(ctx context.Context, r io.Reader, name string, each func(Record) error
 			header.note(lines.Text())
 			continue
 		}
-		record, err := parse(words)
+		r, err := parse(words)
 		if jobs++; err == nil && jobs > maxJobs {
 			err = fmt.Errorf("the trace has more than %d jobs", maxJobs)
-		}
-		if err == nil {
-			err = each(record)
 		}
 		if err != nil {
 			return nil, invalid(ctx, name, line, err)
 		}
+		each(r)
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		return nil, invalid(ctx, name, line+1, fmt.Errorf("the line is longer than %s", input.Size(maxLine)))
@@ -145,7 +142,7 @@ func (h Header) note(comment string) {
 }
 
 // parse parses one line.
-func parse(words []string) (r Record, err error) {
+func parse(words []string) (r record, err error) {
 	if len(words) != fields {
 		return r, fmt.Errorf("the line must have %[2]d fields, not %[1]d", len(words), fields)
 	}
@@ -154,7 +151,7 @@ func parse(words []string) (r Record, err error) {
 		switch {
 		case err != nil || math.IsNaN(x):
 			return r, fmt.Errorf("field %d, %.40q, is not a number", i+1, word)
-		case math.Abs(x) > maxNumber && i != Memory && i != RequestedMemory:
+		case math.Abs(x) > maxNumber && i != fieldMemory && i != fieldRequestedMemory:
 			return r, fmt.Errorf("field %d is %s, which is beyond %d", i+1, word, int(maxNumber))
 		case x < 0 && x != -1 && names[i] != "":
 			return r, fmt.Errorf("the %s, field %d, is %s: the only negative value allowed is -1, for unknown",
@@ -167,5 +164,7 @@ func parse(words []string) (r Record, err error) {
 
 // names holds the names, used in errors, of the fields that define jobs; the only negative value allowed in them is -1.
 // In some logs other fields have other negative values.
-var names = [fields]string{Submit: "submit time", Runtime: "run time", Processors: "number of processors",
-	RequestedProcessors: "number of requested processors", RequestedTime: "requested time"}
+var names = [fields]string{
+	fieldSubmit: "submit time", fieldRuntime: "run time", fieldProcessors: "number of processors",
+	fieldRequestedProcessors: "number of requested processors", fieldRequestedTime: "requested time",
+}

@@ -1,8 +1,9 @@
 // Package array creates a workflow from a single command, without a workflow file: one task, or a task array, whose
 // tasks differ in their number and in their entry, i.e. the line of a file that each task gets.
 //
-// A task finds these values in its environment: CORRAL_TASK contains its number, as in every run, and CORRAL_ENTRY
-// contains its entry. The command itself is not modified, so its meaning does not depend on the contents of an entry.
+// Command.Workflow returns the workflow of a Command and its elements, which Numbers or Lines creates. A task finds its
+// values in its environment: CORRAL_TASK contains its number, as in every run, and CORRAL_ENTRY contains its entry. The
+// command itself is not modified, so its meaning does not depend on the contents of an entry.
 //
 // A command runs in one of two places. It may run in the folder from which it was submitted, as users expect: a shell
 // on the worker first changes to that folder, which must be visible to the worker, and no files are transferred. Or the

@@ -1,6 +1,9 @@
 // Package dagman reads and writes DAGMan's files: a .dag with the nodes and their order, and a submit description for
 // each node, in a separate file or inline.
 //
+// Read reads a .dag, and Write writes one. A Rescue lists the nodes that were done when a run stopped: ReadRescue reads
+// it, Rescue.Mark marks the nodes as done in a workflow, and RescueOf and Rescue.Write make the file of a later run.
+//
 // A node becomes a task, or several tasks if its description queues several jobs; package submit reads the
 // descriptions. DAGMan's other functions (scripts, categories, priorities, FINAL, ABORT-DAG-ON, DONE) are represented
 // by the task's workflow.Control. The nodes of a SPLICE and of a SUBDAG EXTERNAL become tasks of the workflow whose ids

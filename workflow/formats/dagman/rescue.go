@@ -22,9 +22,9 @@ import (
 type Rescue struct {
 	DAG       string // name of the .dag file
 	CreatedAt time.Time
-	Nodes     int
-	Done      []string
-	Failed    []string
+	Nodes     int      // number of nodes of the .dag
+	Done      []string // names of nodes
+	Failed    []string // names of nodes
 	Inner     []string // full names of the done nodes of sub-DAGs that are not done as a whole
 	Data      string   // the folder of the files that the nodes wrote; "": the folder of the .dag
 }

@@ -14,7 +14,7 @@
 //
 // The reader uses these profiles: the environment, the needs (cores, memory, disk and gpus, under Pegasus's and
 // HTCondor's names), the expected runtime, the label, and DAGMan's retries. It warns of everything that it ignores. It
-// refuses a job that is itself a workflow (dag, dax).
+// refuses a job that is itself a workflow (dag, dax). The package does not write DAX.
 package dax
 
 import (

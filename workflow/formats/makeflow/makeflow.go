@@ -5,11 +5,12 @@
 // the rule's category or, if the rule has none, the program at the beginning of the command. The command runs in a
 // shell, as in Makeflow. Tasks are ordered by files alone.
 //
-// Text is parsed by Makeflow's rules for quotes, backslashes and substitution; see text.go. A variable that the file
-// does not define is taken from the environment. The reader ignores, with a warning, LOCAL, because every task runs on
-// a worker, sources that are absolute paths, which must exist on the worker, and options for batch systems. It refuses,
-// with the line, nested makeflows, remote names (a->b), automatic variables such as $@, and everything that Makeflow
-// itself refuses: a second command, a file that two rules make, an undefined variable.
+// Text is parsed by Makeflow's rules for quotes, backslashes and substitution. A variable that the file does not define
+// is taken from the environment (workflow.Options.Env). The reader ignores, with a warning, LOCAL, because every task
+// runs on a worker, sources that are absolute paths, which must exist on the worker, and options for batch systems. It
+// refuses, with the line, nested makeflows, remote names (a->b), automatic variables such as $@, and everything that
+// Makeflow itself refuses: a second command, a file that two rules make, an undefined variable. The package does not
+// write Makeflow files.
 //
 // A logical line, with its continuations and the quotes that span lines, is held in memory, and its length is limited.
 // The size of the values of variables is also limited, because variables may contain each other, so that their size may

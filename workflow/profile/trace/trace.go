@@ -2,11 +2,13 @@
 // memory and cpu time each process used, and how many bytes were transferred through each file, pipe, socket or
 // terminal.
 //
-// A Trace is created by embedded/ptrace, or read from a file; package profile converts traces to samples. The
-// definitions are those of Juve 2012, chapter 5: the runtime is the time from the start of the first process to the end
-// of the last; bytes are summed over processes; the memory peak is the highest sum of the peaks of processes that were
-// alive at the same time. The memory peak is an upper bound: pages that several processes share count once for each
-// process, and not all processes reach their peaks at the same time.
+// Workers create a Trace of a task that they trace; Read reads traces from a file, and package workflow/profile
+// converts them to samples. Times are durations, and sizes are in bytes. The definitions are those of chapter 5 of Juve
+// 2012 (Gideon Juve: Resource Management for Scientific Workflows, PhD thesis, University of Southern California,
+// 2012): the runtime is the time from the start of the first process to the end of the last; bytes are summed over
+// processes; the memory peak is the highest sum of the peaks of processes that were alive at the same time. The memory
+// peak is an upper bound: pages that several processes share count once for each process, and not all processes reach
+// their peaks at the same time.
 //
 // Numbers of bytes include only bytes that were moved by system calls. Bytes that a program accesses through a mapping,
 // or that the kernel moves in other ways, are not included. Unaccounted counts how often this happened, so that a 0 is

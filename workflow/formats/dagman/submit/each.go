@@ -31,14 +31,15 @@ type Job struct {
 	macros macros
 	at     workflow.Place
 	left   *int64
-	Step   int // index of the job in the description, from 0
+	step   int // index of the job in the description, from 0
 }
 
 // At returns the place of the job's queue statement.
 func (j *Job) At() workflow.Place { return j.at }
 
-// Value returns the value of the first command that is present; names are in lower case. matched reports whether the
-// value contains a $$(…), which would be replaced when the job is matched with a machine.
+// Value returns the value of the first of the named commands that the description contains, or "" if it contains none;
+// names are in lower case. matched reports whether the value contains a $$(…), which would be replaced when the job is
+// matched with a machine.
 func (j *Job) Value(names ...string) (value string, matched bool, err error) {
 	for _, name := range names {
 		if text, ok := j.macros[name]; ok {

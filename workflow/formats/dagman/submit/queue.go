@@ -16,7 +16,7 @@ func (o *obedience) queue(s *statement) error {
 	if err != nil {
 		return err
 	}
-	if most := o.given.Most; most > 0 && len(q.items)*q.count > most-o.given.Taken-o.job.Step {
+	if most := o.given.Most; most > 0 && len(q.items)*q.count > most-o.given.Taken-o.job.step {
 		return s.at.Errorf("the workflow has more than %d tasks", most) // before the first job is created
 	}
 	if err := o.job.Charge(statementBytes * (len(o.job.macros) + len(o.given.Append))); err != nil {
@@ -31,7 +31,7 @@ func (o *obedience) queue(s *statement) error {
 		}
 		q.assign(o.job.macros, item)
 		for step := range q.count {
-			process := strconv.Itoa(o.job.Step)
+			process := strconv.Itoa(o.job.step)
 			o.job.macros["process"], o.job.macros["procid"] = process, process
 			o.job.macros["step"] = strconv.Itoa(step)
 			o.job.macros["row"] = strconv.Itoa(row)
@@ -39,7 +39,7 @@ func (o *obedience) queue(s *statement) error {
 			if err := o.each(&o.job); err != nil {
 				return err
 			}
-			o.job.Step++
+			o.job.step++
 		}
 	}
 	o.job.macros = saved
