@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A site moves by its table. A move that the table does not contain for the present state is a Conflict error, and the
-// site stays as it was.
+// A site moves by its table. A move that the table does not contain for the present state is a Conflict error and
+// changes nothing.
 func ExampleSite_Apply() {
 	now := time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
 	site := corral.Site{ID: 1, Name: "hpc", State: corral.SiteNew}
