@@ -66,7 +66,7 @@ type Choice struct {
 // temporary, as with a collector that does not answer now, and otherwise Unsatisfiable; the choice then has only the
 // measurements.
 func Negotiate(ctx context.Context, c Config) (Choice, error) {
-	f, err := Measure(ctx, c)
+	f, err := measure(ctx, c)
 	if err != nil {
 		return Choice{}, err
 	}
@@ -107,7 +107,7 @@ func (f Findings) Lines() []string {
 
 // String says whether the address was reached, with the time, or the reason if not.
 func (t Target) String() string {
-	if !t.Reached() {
+	if !t.reached() {
 		return t.Address + ": " + t.Trouble
 	}
 	return fmt.Sprintf("%s: reached from %s in %.1f ms", t.Address, t.Local, t.TookMS)

@@ -63,9 +63,9 @@ func (c Credential) Expired(now time.Time) bool {
 	return !c.NotAfter.IsZero() && !now.Before(c.NotAfter)
 }
 
-// Problem explains why the credential is not valid at now and how to fix that; empty: it is valid. A login with a
+// problem explains why the credential is not valid at now and how to fix that; empty: it is valid. A login with a
 // credential that is not valid yet is left to the site, whose clock may be ahead of ours.
-func (c Credential) Problem(now time.Time) string {
+func (c Credential) problem(now time.Time) string {
 	switch {
 	case c.Expired(now):
 		return c.Ended()
@@ -106,7 +106,7 @@ func First(all []Credential) (first Credential, ok bool) {
 // began at once, because the job would lose it in the middle of its work.
 func Refuses(now time.Time, all []Credential, walltime time.Duration) string {
 	for _, c := range all {
-		if why := c.Problem(now); why != "" {
+		if why := c.problem(now); why != "" {
 			return why
 		}
 	}
