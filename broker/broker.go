@@ -4,6 +4,9 @@
 //   - through a broker (CCB): the worker keeps a connection to the broker, which tells it to connect to the schedd;
 //   - through a relay on the site's head node, which carries connections over ssh (package relay).
 //
+// Negotiate, on the node, measures which of them work and returns the Choice. The package does not configure HTCondor;
+// its caller does, with package condor.
+//
 // # How it works
 //
 // On the node, the pilot makes all measurements concurrently, within a few seconds (measure.go). It measures which of

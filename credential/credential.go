@@ -3,7 +3,8 @@
 //
 // A Credential holds the public data of a certificate, proxy or token, never its secret. Parse reads files of X.509
 // certificates, proxies and bearer tokens; OpenSSH certificates are read in gridsite/ssh, which knows their format.
-// Refuses, Turns and Warning decide without a clock, so that corrald and the simulator decide alike.
+// Refuses decides whether a job may be submitted, Turns when that decision changes, and Watch which warnings are due.
+// They read no clock, so that corrald and the simulator decide alike.
 //
 // The invariant: the only source of information about a credential is its own content. One without an end, such as a
 // password or a plain ssh key, is valid until a site refuses it; one that a site has revoked looks valid here.

@@ -11,7 +11,8 @@
 // Invariant: nothing is extracted from an archive before the archive's digest has been checked, and a directory created
 // by Unpack has exactly the files of the manifest, relocated to that directory, or does not exist.
 //
-// Package staging finds and transfers packages.
+// Build writes a Package, Choose selects the one for a platform, and Unpack installs it in a directory. Sizes are in
+// bytes. Package staging finds and transfers packages.
 //
 // # Where to look
 //

@@ -140,7 +140,8 @@ func (r result) format() string {
 	return classad.FormatNew(ad) + "\n"
 }
 
-// methodsAd returns the ad in which a plugin lists its methods; with refused it also claims the methods that it refuses.
+// methodsAd returns the ad in which a plugin lists its methods; with refused it also claims the methods that it
+// refuses.
 func methodsAd(refused bool) string {
 	methods := served
 	if refused {

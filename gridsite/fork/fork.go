@@ -2,6 +2,9 @@
 // session of processes. All state is in the jobs' directories, maintained by POSIX shell scripts at the site (see
 // jobdir/lib.sh), so that any client over any transport can follow a job that another client submitted.
 //
+// New returns the Batch of a site, which is a gridsite.Batch. Jobs never wait: each may use the whole machine,
+// whatever its JobSpec requests, and its walltime is the only limit.
+//
 // A process escapes Cancel only if it leaves the job's session and also removes CORRAL_JOB_DIR from its environment. If
 // several machines share the home directory, a job can be cancelled only through the machine on which it runs; on the
 // other machines Poll reports it as running until its walltime ends.

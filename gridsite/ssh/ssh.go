@@ -5,6 +5,9 @@
 //	  └─ link: the current connection, and the pause after a failed login
 //	      └─ dialer: logs in at one host after the other, with the user's keys, agent, known_hosts and ssh_config
 //
+// New returns the Conn of a site. It is a gridsite.Conn and implements the optional interfaces Remote, Streamer and
+// Bearer.
+//
 // A login does what the user's own ssh would do: ssh itself reads the configuration (config.go), keys and certificates
 // are tried in its order (keys.go), and its files determine which hosts are trusted (hostkeys.go). Questions go to the
 // person who requested the login; a lost connection is restored without a person.
