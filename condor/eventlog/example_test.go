@@ -12,6 +12,7 @@ import (
 	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
+// In this log a crash has truncated the second record, and the last one is still being written.
 func ExampleReader() {
 	log := `000 (012.000.000) 2026-11-21 04:00:45.158 Job submitted from host: <192.0.2.1:9618>
 ...
