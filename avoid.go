@@ -104,8 +104,8 @@ func (l LostHost) String() string {
 	return fmt.Sprintf("node %s: %s", l.Node, l.Why)
 }
 
-// Lose returns the job with these hosts recorded as lost at the given time, except for hosts that are already recorded.
-func (j Job) Lose(at time.Time, hosts ...LostHost) Job {
+// lose returns the job with these hosts recorded as lost at the given time, except for hosts that are already recorded.
+func (j Job) lose(at time.Time, hosts ...LostHost) Job {
 	j.Lost = slices.Clone(j.Lost)
 	for _, l := range hosts {
 		if !slices.ContainsFunc(j.Lost, func(known LostHost) bool { return known.Host == l.Host }) {

@@ -1,4 +1,4 @@
-package corral_test
+package corral
 
 import (
 	"fmt"
@@ -7,15 +7,13 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
-
-	"github.com/corral-pilot/corral"
 )
 
 func TestBadNodes(t *testing.T) {
 	t.Parallel()
-	failed := func(node string, hoursAgo ...int) (jobs []corral.Job) {
+	failed := func(node string, hoursAgo ...int) (jobs []Job) {
 		for _, h := range hoursAgo {
-			jobs = append(jobs, corral.Job{}.Lose(noon.Add(-time.Duration(h)*time.Hour), corral.LostHost{Node: node, Why: "scratch is full"}))
+			jobs = append(jobs, Job{}.lose(noon.Add(-time.Duration(h)*time.Hour), LostHost{Node: node, Why: "scratch is full"}))
 		}
 		return jobs
 	}
@@ -27,11 +25,11 @@ func TestBadNodes(t *testing.T) {
 		return at
 	}
 	// several returns attempts that lost hosts on three nodes; their workers ran on other nodes, or did not run.
-	several := func(workers int) (jobs []corral.Job) {
-		for h := range corral.AvoidAfter {
-			j := corral.Job{Workers: workers}
+	several := func(workers int) (jobs []Job) {
+		for h := range AvoidAfter {
+			j := Job{Workers: workers}
 			for i, node := range []string{"n1", "n2", ""} {
-				j = j.Lose(noon.Add(-time.Duration(h)*time.Hour), corral.LostHost{Host: i, Node: node})
+				j = j.lose(noon.Add(-time.Duration(h)*time.Hour), LostHost{Host: i, Node: node})
 			}
 			jobs = append(jobs, j)
 		}
@@ -39,7 +37,7 @@ func TestBadNodes(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name    string
-		reports []corral.Job
+		reports []Job
 		worked  map[string]int
 		nodes   int
 		want    []string
@@ -61,26 +59,26 @@ func TestBadNodes(t *testing.T) {
 		{"all in each attempt", several(0), nil, 10, nil},
 	} {
 		var got []string
-		for _, b := range corral.BadNodes(tt.reports, worked(tt.worked), tt.nodes, 1, noon) {
+		for _, b := range BadNodes(tt.reports, worked(tt.worked), tt.nodes, 1, noon) {
 			got = append(got, b.Node)
 		}
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	b := corral.BadNodes(failed("n1", 2, 1, 3), nil, 2, 1, noon)[0]
-	if want := "n1 (3 attempts in a row failed on it, the last at 2026-11-21T11:00:00Z: scratch is full)"; b.String() != want {
+	b := BadNodes(failed("n1", 2, 1, 3), nil, 2, 1, noon)[0]
+	if want := "n1 (3 attempts in a row failed on it, the last at 2026-11-01T11:00:00Z: scratch is full)"; b.String() != want {
 		t.Errorf("%q, want %q", b, want)
 	}
-	b = corral.BadNodes(failed("n1", 2, 1, 3, 4), nil, 2, 1, noon)[0]
+	b = BadNodes(failed("n1", 2, 1, 3, 4), nil, 2, 1, noon)[0]
 	ago := func(hours time.Duration) time.Time { return noon.Add(-hours * time.Hour) }
-	if b.Attempts != 4 || !b.Last.Equal(ago(1)) || !b.Since.Equal(ago(2)) || !b.Until.Equal(ago(3).Add(corral.AvoidFor)) {
+	if b.Attempts != 4 || !b.Last.Equal(ago(1)) || !b.Since.Equal(ago(2)) || !b.Until.Equal(ago(3).Add(AvoidFor)) {
 		t.Errorf("%d attempts, the last at %s; avoided from %s to %s", b.Attempts, b.Last, b.Since, b.Until)
 	}
-	if still := corral.BadNodes(failed("n1", 2, 1, 3, 4), nil, 2, 1, b.Until.Add(-1)); len(still) != 1 {
+	if still := BadNodes(failed("n1", 2, 1, 3, 4), nil, 2, 1, b.Until.Add(-1)); len(still) != 1 {
 		t.Error("not avoided until the very end")
 	}
-	if over := corral.BadNodes(failed("n1", 2, 1, 3, 4), nil, 2, 1, b.Until); len(over) > 0 {
+	if over := BadNodes(failed("n1", 2, 1, 3, 4), nil, 2, 1, b.Until); len(over) > 0 {
 		t.Errorf("avoided beyond the end: %v", over)
 	}
 }
@@ -92,17 +90,17 @@ func TestEnoughNodesAreLeft(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes, hosts := rapid.IntRange(0, 8).Draw(t, "nodes"), rapid.IntRange(1, 8).Draw(t, "hosts")
 		seen := map[string]bool{}
-		var losing []corral.Job
+		var losing []Job
 		for range rapid.IntRange(0, 60).Draw(t, "failures") {
-			l := corral.LostHost{Node: fmt.Sprint("n", rapid.IntRange(1, max(nodes, 3)).Draw(t, "node"))}
+			l := LostHost{Node: fmt.Sprint("n", rapid.IntRange(1, max(nodes, 3)).Draw(t, "node"))}
 			seen[l.Node] = true
-			losing = append(losing, corral.Job{}.Lose(noon.Add(-time.Duration(rapid.IntRange(0, 30).Draw(t, "hours ago"))*time.Hour), l))
+			losing = append(losing, Job{}.lose(noon.Add(-time.Duration(rapid.IntRange(0, 30).Draw(t, "hours ago"))*time.Hour), l))
 		}
 		known := nodes
 		if known == 0 {
 			known = len(seen)
 		}
-		if bad := corral.BadNodes(losing, nil, nodes, hosts, noon); len(bad) > 0 && (known-len(bad) < hosts || len(bad) > known/2) {
+		if bad := BadNodes(losing, nil, nodes, hosts, noon); len(bad) > 0 && (known-len(bad) < hosts || len(bad) > known/2) {
 			t.Fatalf("%d of %d nodes are avoided, but %d are needed", len(bad), known, hosts)
 		}
 	})
@@ -110,8 +108,8 @@ func TestEnoughNodesAreLeft(t *testing.T) {
 
 func TestNodesOfASite(t *testing.T) {
 	t.Parallel()
-	queues := []corral.SiteQueue{{Name: "long", Nodes: 7}, {Name: "short", Nodes: 2, Default: true}, {Name: "dark"}}
-	with, without := corral.Site{Facts: &corral.SiteFacts{Queues: queues}}, corral.Site{}
+	queues := []SiteQueue{{Name: "long", Nodes: 7}, {Name: "short", Nodes: 2, Default: true}, {Name: "dark"}}
+	with, without := Site{Facts: &SiteFacts{Queues: queues}}, Site{}
 	for queue, want := range map[string]int{"long": 7, "short": 2, "": 2, "dark": 0, "other": 0} {
 		if n := with.Nodes(queue); n != want {
 			t.Errorf("queue %q: %d, want %d", queue, n, want)
@@ -124,11 +122,11 @@ func TestNodesOfASite(t *testing.T) {
 
 func TestHostsAreLostOnce(t *testing.T) {
 	t.Parallel()
-	first, second := corral.LostHost{Host: 1, Node: "n1"}, corral.LostHost{Host: 2, Node: "n2"}
-	j := corral.Job{}.Lose(noon, first)
-	k := j.Lose(noon.Add(time.Hour), corral.LostHost{Host: 1, Node: "other"}, second)
+	first, second := LostHost{Host: 1, Node: "n1"}, LostHost{Host: 2, Node: "n2"}
+	j := Job{}.lose(noon, first)
+	k := j.lose(noon.Add(time.Hour), LostHost{Host: 1, Node: "other"}, second)
 	first.At, second.At = noon, noon.Add(time.Hour)
-	if !slices.Equal(j.Lost, []corral.LostHost{first}) || !slices.Equal(k.Lost, []corral.LostHost{first, second}) {
+	if !slices.Equal(j.Lost, []LostHost{first}) || !slices.Equal(k.Lost, []LostHost{first, second}) {
 		t.Errorf("lost %v, and then %v", j.Lost, k.Lost)
 	}
 }
@@ -136,20 +134,18 @@ func TestHostsAreLostOnce(t *testing.T) {
 // A wait for a glidein's workers waits only for the workers that can still register.
 func TestGlideinIsComplete(t *testing.T) {
 	t.Parallel()
-	g := corral.Glidein{State: corral.GlideinActive,
-		Shape:   corral.Shape{Hosts: 3, CPUs: 2},
-		CPUsNow: 4, Attempts: []corral.Job{{State: corral.JobRunning}}}
+	g := Glidein{State: GlideinActive, Shape: Shape{Hosts: 3, CPUs: 2}, CPUsNow: 4, Attempts: []Job{{State: JobRunning}}}
 	if g.Complete() || g.Losses() != "" {
 		t.Errorf("complete with 4 cpus of 6: %s", g.Losses())
 	}
-	g.Attempts[0] = g.Attempts[0].Lose(noon, corral.LostHost{Host: 1, Node: "n2", Why: "disk"})
+	g.Attempts[0] = g.Attempts[0].lose(noon, LostHost{Host: 1, Node: "n2", Why: "disk"})
 	if want := "2 of 3 hosts work; node n2: disk"; !g.Complete() || g.Losses() != want {
 		t.Errorf("not complete with 4 cpus of 4: %q, want %q", g.Losses(), want)
 	}
 	if state, reason := g.Shown(); state != "RUNNING" || reason != g.Losses() {
 		t.Errorf("shown as %s (%s)", state, reason)
 	}
-	g.Attempts[0], g.CPUsNow = g.Attempts[0].Lose(noon, corral.LostHost{Host: 0}, corral.LostHost{Host: 2}), 0
+	g.Attempts[0], g.CPUsNow = g.Attempts[0].lose(noon, LostHost{Host: 0}, LostHost{Host: 2}), 0
 	if g.Complete() {
 		t.Error("complete with no host")
 	}

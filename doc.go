@@ -14,5 +14,12 @@
 // which looks up the move in the table of transition.go. A glidein's state is a pure function of its attempts and of
 // the request (Glidein.Derive).
 //
-// Times are UTC. In external formats, the name of a field with a duration includes the unit (walltime_s).
+// Site.NewGlidein and Site.NewAttempt begin the life of a glidein and of its attempts. A caller stores a changed object
+// and the returned history entries together. Package resubmit decides whether a glidein gets another attempt, and
+// package api sends the objects over the network.
+//
+// An error whose kind matters to the caller is an Error; KindOf returns its Kind.
+//
+// Times are UTC. In external formats, the name of a field includes its unit: walltime_s is a number of seconds (type
+// Seconds), and memory_mib a number of MiB (2²⁰ bytes).
 package corral

@@ -154,7 +154,7 @@ func (j Job) Apply(e JobEvent, now time.Time) (Job, []Entry, error) {
 	case JobStart:
 		j.StartedAt = at
 	case JobEnd:
-		j = j.Lose(at, e.Lost...)
+		j = j.lose(at, e.Lost...)
 		j.EndedAt, j.Outcome, j.Transient, j.ExitStatus = at, e.Outcome, e.Transient, e.ExitStatus
 		if j.Transient {
 			j.Failure = e.Failure
@@ -246,7 +246,7 @@ func (j Job) LoseHost(l LostHost, hosts int, now time.Time) (Job, []Entry, error
 		return j, nil, Errorf(Invalid, "%s has %d hosts: there is no host %d", j.Name(), hosts, l.Host)
 	}
 	known := len(j.Lost)
-	if j = j.Lose(now, l); len(j.Lost) == known {
+	if j = j.lose(now, l); len(j.Lost) == known {
 		return j, nil, nil
 	}
 	j.UpdatedAt = latest(now, j.UpdatedAt)

@@ -36,7 +36,7 @@ type Mirror struct {
 	UpdatedAt time.Time    `json:"updated_at"`
 }
 
-// MirrorHealth holds the measurements of a mirror. Their weight decreases with age, by half for each HealthHalfLife.
+// MirrorHealth holds the measurements of a mirror. Their weight decreases with age, by half for each day.
 // The zero value describes a mirror that was never tried.
 type MirrorHealth struct {
 	Successes  float64   `json:"successes"` // transfers that delivered the correct bytes
@@ -45,8 +45,8 @@ type MirrorHealth struct {
 	MeasuredAt time.Time `json:"measured_at,omitzero"` // of the last transfer
 }
 
-// HealthHalfLife is the time after which a measurement's weight has halved.
-const HealthHalfLife = 24 * time.Hour
+// healthHalfLife is the time after which a measurement's weight has halved.
+const healthHalfLife = 24 * time.Hour
 
 // Assumptions about a mirror that was never tried: one success at this speed and one failure. They have as much weight
 // as the first measurement.
@@ -73,13 +73,13 @@ func (h MirrorHealth) After(ok bool, bytes int64, took time.Duration, now time.T
 // weight returns the weight of the earlier measurements at now.
 func (h MirrorHealth) weight(now time.Time) float64 {
 	age := max(now.Sub(h.MeasuredAt), 0) // the clock may have been set back
-	return math.Exp2(-age.Hours() / HealthHalfLife.Hours())
+	return math.Exp2(-age.Hours() / healthHalfLife.Hours())
 }
 
-// Score returns the number of useful bytes per second to expect from the mirror at now: the probability that a transfer
+// score returns the number of useful bytes per second to expect from the mirror at now: the probability that a transfer
 // succeeds, times its speed. As the measurements age, both values return to those assumed for an untried mirror, so
 // that a bad day is forgotten.
-func (h MirrorHealth) Score(now time.Time) float64 {
+func (h MirrorHealth) score(now time.Time) float64 {
 	weight := h.weight(now)
 	good, bad := h.Successes*weight, h.Failures*weight
 	chance := (good + priorTries) / (good + bad + 2*priorTries)
@@ -91,7 +91,7 @@ func (h MirrorHealth) Score(now time.Time) float64 {
 func RankMirrors(mirrors []Mirror, now time.Time) []Mirror {
 	ranked := slices.Clone(mirrors)
 	slices.SortFunc(ranked, func(a, b Mirror) int {
-		return cmp.Or(cmp.Compare(b.Health.Score(now), a.Health.Score(now)), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(b.Health.score(now), a.Health.score(now)), cmp.Compare(a.ID, b.ID))
 	})
 	return ranked
 }

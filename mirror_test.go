@@ -42,7 +42,7 @@ func TestRankMirrors(t *testing.T) {
 	}
 	years := noon.Add(10 * 365 * 24 * time.Hour)
 	for _, m := range mirrors {
-		if got, want := m.Health.Score(years), (MirrorHealth{}).Score(years); math.Abs(got-want) > 1 {
+		if got, want := m.Health.score(years), (MirrorHealth{}).score(years); math.Abs(got-want) > 1 {
 			t.Errorf("%s scores %g after years, want %g like an untried one", m.Name, got, want)
 		}
 	}
@@ -50,7 +50,7 @@ func TestRankMirrors(t *testing.T) {
 
 func TestHealthDecaysByHalfLives(t *testing.T) {
 	t.Parallel()
-	h := measured(true).After(false, 0, time.Second, noon.Add(HealthHalfLife))
+	h := measured(true).After(false, 0, time.Second, noon.Add(healthHalfLife))
 	if math.Abs(h.Successes-0.5) > 1e-9 || h.Failures != 1 || h.BytesPerS != 10*mib {
 		t.Errorf("health %+v, want half a success and a failure", h)
 	}
@@ -69,8 +69,8 @@ func TestHealthIsSane(t *testing.T) {
 		}
 		better := h.After(true, int64(h.BytesPerS)+priorBytesPerS, time.Second, at)
 		worse := h.After(false, 0, time.Second, at)
-		if !(better.Score(at) >= worse.Score(at)) || math.IsInf(h.Score(at), 0) || !(h.Score(at) > 0) {
-			t.Fatalf("%+v: score %g, after a success %g, after a failure %g", h, h.Score(at), better.Score(at), worse.Score(at))
+		if !(better.score(at) >= worse.score(at)) || math.IsInf(h.score(at), 0) || !(h.score(at) > 0) {
+			t.Fatalf("%+v: score %g, after a success %g, after a failure %g", h, h.score(at), better.score(at), worse.score(at))
 		}
 	})
 }

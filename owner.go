@@ -71,9 +71,6 @@ type Holdings struct {
 	Records   int `json:"records"` // of runs, in any state but DELETED
 }
 
-// Active reports whether the owner's requests are served.
-func (o Owner) Active() bool { return o.State == OwnerActive }
-
 // Refusal explains why no action is taken for the owner, and how to change this; it returns "" if the owner is ACTIVE.
 // The text is one sentence, used to refuse the owner's requests and as the reason of waiting glideins, scales and
 // plans.

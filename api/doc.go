@@ -1,5 +1,9 @@
 // Package api defines the REST contract of corrald, under /v1, and its Go client.
 //
+// New returns a Client of the corrald at an address, with a method for each request. A method that creates or changes
+// an object returns it as corrald has recorded it; what follows at sites takes longer, and the methods named Wait wait
+// for it. The package does not start corrald.
+//
 // The types of the root package are the wire types of the answers (corral.Site, corral.Glidein, …). This package adds
 // the requests (NewSite, NewGlidein, …), the page of a list (List), the error of RFC 9457 (Problem), and the rule for
 // the end of a wait (Until), which client and server share.

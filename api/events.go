@@ -56,9 +56,9 @@ func (e Event) Write(w io.Writer) error {
 // maxEvent is the maximum length of a line of an event stream. The largest part of an object is the report of a run.
 const maxEvent = 16 << 20
 
-// ReadEvents calls do for each event of a stream until the stream ends or do returns an error, which ReadEvents
+// readEvents calls do for each event of a stream until the stream ends or do returns an error, which readEvents
 // returns. A stream that ends within an event, or has another format, is an Unavailable error.
-func ReadEvents(r io.Reader, do func(Event) error) error {
+func readEvents(r io.Reader, do func(Event) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxEvent)
 	var e Event
@@ -124,7 +124,7 @@ func (c *Client) Events(ctx context.Context, after int64, do func(Event) error) 
 	if !strings.HasPrefix(resp.Header.Get("Content-Type"), EventsMediaType) {
 		return c.strange(what, "the answer to %s is not a stream of events", what.path)
 	}
-	err = ReadEvents(resp.Body, do)
+	err = readEvents(resp.Body, do)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

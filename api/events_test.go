@@ -1,4 +1,4 @@
-package api_test
+package api
 
 import (
 	"bytes"
@@ -10,14 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/api"
 )
 
 // Written events are read back unchanged, with comments in between.
 func TestEventsAreReadAsWritten(t *testing.T) {
 	t.Parallel()
-	want := []api.Event{
-		{ID: 7, Kind: api.EventReady, Data: json.RawMessage("{}")},
+	want := []Event{
+		{ID: 7, Kind: EventReady, Data: json.RawMessage("{}")},
 		{Kind: "run", Data: json.RawMessage(`{"id":3,"workflow":"a: b"}`)},
 		{ID: 9, Kind: "site", Data: json.RawMessage(`{"id":1}`)},
 	}
@@ -28,8 +27,8 @@ func TestEventsAreReadAsWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var got []api.Event
-	err := api.ReadEvents(&text, func(e api.Event) error { got = append(got, e); return nil })
+	var got []Event
+	err := readEvents(&text, func(e Event) error { got = append(got, e); return nil })
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-written +read):\n%s", err, diff)
 	}
@@ -40,13 +39,13 @@ func TestMalformedEvents(t *testing.T) {
 	for _, text := range []string{
 		"id: x\n\n", "event: run\ndata: {\n\n", "event: run\n\n", "event: run\ndata: {}\n", "<html>\nevent: run",
 	} {
-		err := api.ReadEvents(strings.NewReader(text), func(api.Event) error { return nil })
+		err := readEvents(strings.NewReader(text), func(Event) error { return nil })
 		if corral.KindOf(err) != corral.Unavailable {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 	mine := errors.New("mine")
-	err := api.ReadEvents(strings.NewReader("event: run\ndata: {}\n\n"), func(api.Event) error { return mine })
+	err := readEvents(strings.NewReader("event: run\ndata: {}\n\n"), func(Event) error { return mine })
 	if !errors.Is(err, mine) {
 		t.Errorf("the reader's own error: %v", err)
 	}
@@ -58,7 +57,7 @@ func FuzzReadEvents(f *testing.F) {
 	f.Add("id: 99999999999999999999\n\n")
 	f.Add("data:{}\r\n\r\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		_ = api.ReadEvents(strings.NewReader(text), func(e api.Event) error {
+		_ = readEvents(strings.NewReader(text), func(e Event) error {
 			if e.Kind == "" || !json.Valid(e.Data) {
 				t.Errorf("%+v is not an event", e)
 			}

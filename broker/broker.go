@@ -4,6 +4,9 @@
 //   - through a broker (CCB): the worker keeps a connection to the broker, which tells it to connect to the schedd;
 //   - through a relay on the site's head node, which carries connections over ssh (package relay).
 //
+// Negotiate, on the node, measures which of them work and returns the Choice. The package does not configure HTCondor;
+// its caller does, with package condor.
+//
 // # How it works
 //
 // On the node, the pilot makes all measurements concurrently, within a few seconds (measure.go). It measures which of
@@ -66,7 +69,7 @@ type Choice struct {
 // temporary, as with a collector that does not answer now, and otherwise Unsatisfiable; the choice then has only the
 // measurements.
 func Negotiate(ctx context.Context, c Config) (Choice, error) {
-	f, err := Measure(ctx, c)
+	f, err := measure(ctx, c)
 	if err != nil {
 		return Choice{}, err
 	}
@@ -107,7 +110,7 @@ func (f Findings) Lines() []string {
 
 // String says whether the address was reached, with the time, or the reason if not.
 func (t Target) String() string {
-	if !t.Reached() {
+	if !t.reached() {
 		return t.Address + ": " + t.Trouble
 	}
 	return fmt.Sprintf("%s: reached from %s in %.1f ms", t.Address, t.Local, t.TookMS)

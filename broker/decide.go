@@ -29,8 +29,8 @@ type Target struct {
 	Trouble string         `json:"trouble,omitempty"` // why it was not reached
 }
 
-// Reached reports whether a connection was made.
-func (t Target) Reached() bool { return t.Local.IsValid() }
+// reached reports whether a connection was made.
+func (t Target) reached() bool { return t.Local.IsValid() }
 
 // mayPass reports whether an unreached t may be reached later. A machine that restarts looks like one behind a
 // firewall, so only a missing route and a name that does not exist count as permanent.
@@ -76,7 +76,7 @@ func decide(mode corral.BrokerMode, f Findings) (Choice, error) {
 		relay.Reason = "asked for; " + relay.Reason
 		return relay, noRelay
 	}
-	if !f.Collector.Reached() {
+	if !f.Collector.reached() {
 		why := f.cutOff(noRelay)
 		if mode == corral.BrokerAuto && noRelay == nil {
 			relay.Reason = fmt.Sprintf("the pool's collector %s cannot be reached from here (%s); %s",
@@ -137,7 +137,7 @@ func (f Findings) relay() (Choice, error) {
 	c := Choice{Way: corral.BrokerRelay, Collector: pool, Brokers: []string{f.Collector.Address}}
 	var dead []string
 	for _, r := range f.Relays {
-		if !r.Reached() {
+		if !r.reached() {
 			dead = append(dead, r.String())
 			continue
 		}
@@ -225,7 +225,7 @@ func (f Findings) ccb(noRelay error) (Choice, error) {
 	}
 	var dead []string
 	for _, b := range f.Brokers {
-		if b.Reached() {
+		if b.reached() {
 			c.Brokers = append(c.Brokers, b.Address)
 		} else {
 			dead = append(dead, b.String())

@@ -28,10 +28,10 @@ const (
 	maxBrokers   = 16
 )
 
-// Measure dials the collector and the brokers, and asks the pool's side to dial this node, all concurrently and within
+// measure dials the collector and the brokers, and asks the pool's side to dial this node, all concurrently and within
 // a few seconds. It omits the last step for a forced mode that does not depend on it. An error concerns c or ctx: an
 // unreachable address is a finding.
-func Measure(ctx context.Context, c Config) (Findings, error) {
+func measure(ctx context.Context, c Config) (Findings, error) {
 	if err := c.check(); err != nil {
 		return Findings{}, err
 	}

@@ -43,7 +43,7 @@ func (p Probe) Run(ctx context.Context, out io.Writer) error {
 	if err := lines.Encode(probeLine{Invitation: inv}); err != nil {
 		return err
 	}
-	f, err := Measure(ctx, c)
+	f, err := measure(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func TestProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !f.Collector.Reached() || !f.Schedd.Reached() || f.Brokers[0].Trouble != refused {
+	if !f.Collector.reached() || !f.Schedd.reached() || f.Brokers[0].Trouble != refused {
 		t.Errorf("findings = %+v, want collector and schedd reached, and the broker refused", f)
 	}
 	if !f.Node.Asked || !slices.Contains(f.Node.Addresses, f.Node.Reached) {
@@ -72,14 +72,14 @@ func TestAttendOfASilentProbe(t *testing.T) {
 func TestMeasureDialsRelays(t *testing.T) {
 	t.Parallel()
 	here, gone := listen(t), closed(t)
-	f, err := Measure(t.Context(), Config{
+	f, err := measure(t.Context(), Config{
 		Mode: corral.BrokerRelay, Collector: here, Relays: []string{here, gone},
 		DialRelay: func(ctx context.Context, address string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", address)
 		},
 	})
-	if err != nil || !f.Relays[0].Reached() || f.Relays[1].Trouble != refused {
-		t.Errorf("Measure = %+v, %v, want the first relay reached and the second refused", f.Relays, err)
+	if err != nil || !f.Relays[0].reached() || f.Relays[1].Trouble != refused {
+		t.Errorf("measure = %+v, %v, want the first relay reached and the second refused", f.Relays, err)
 	}
 	if f.Node.Asked {
 		t.Error("the pool's side was asked, on which a relay does not depend")

@@ -7,6 +7,7 @@ import (
 	"github.com/corral-pilot/corral/condor"
 )
 
+// One cluster of two jobs. Every text is literal, including the blank and the dollar sign.
 func ExampleSubmit_WriteTo() {
 	jobs := condor.Submit{
 		Executable: "/bin/echo", Log: "jobs.log", Request: condor.Request{Cpus: 1},

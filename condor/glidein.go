@@ -131,9 +131,9 @@ func (c GlideinConfig) check() error {
 	return nil
 }
 
-// Text returns the glidein's configuration: its individual settings, followed by glidein.conf, which all glideins share
+// text returns the glidein's configuration: its individual settings, followed by glidein.conf, which all glideins share
 // and which explains each setting.
-func (c GlideinConfig) Text() (string, error) {
+func (c GlideinConfig) text() (string, error) {
 	if err := c.check(); err != nil {
 		return "", fmt.Errorf("configuring a glidein: %w", err)
 	}
@@ -284,7 +284,7 @@ func (c GlideinConfig) sshToJob(set setter) {
 // Prepare creates the folder, private to its user, with the configuration and the token's text in it, and returns the
 // file for CONDOR_CONFIG. Release must exist already.
 func (c GlideinConfig) Prepare(secret string) (config string, err error) {
-	text, err := c.Text()
+	text, err := c.text()
 	if err != nil {
 		return "", err
 	}
@@ -293,7 +293,7 @@ func (c GlideinConfig) Prepare(secret string) (config string, err error) {
 			return "", fmt.Errorf("preparing a glidein: %w", err)
 		}
 	}
-	if err := errors.Join(self().Replace(c.config(), text), c.Renew(secret), c.writeFetch()); err != nil {
+	if err := errors.Join(self().Replace(c.config(), text), c.renew(secret), c.writeFetch()); err != nil {
 		return "", fmt.Errorf("preparing a glidein: %w", err)
 	}
 	return c.config(), nil
@@ -327,14 +327,14 @@ func (c GlideinConfig) Command() (*exec.Cmd, error) {
 
 // Reconfigure writes the configuration again. On SIGHUP the master reads it and makes its daemons read it.
 func (c GlideinConfig) Reconfigure() error {
-	text, err := c.Text()
+	text, err := c.text()
 	if err == nil {
 		err = self().Replace(c.config(), text)
 	}
 	return err
 }
 
-// Renew replaces the glidein's token, which is used for sessions opened from then on.
-func (c GlideinConfig) Renew(secret string) error {
+// renew writes the glidein's token, which is used for sessions opened from then on.
+func (c GlideinConfig) renew(secret string) error {
 	return self().Replace(filepath.Join(c.Dir, "tokens", "pool"), secret+"\n")
 }

@@ -168,7 +168,7 @@ func TestGlideinConfigRefuses(t *testing.T) {
 	t.Parallel()
 	p := newPool(t)
 	good := glidein(t, p, "good")
-	text, err := good.Text()
+	text, err := good.text()
 	if err != nil || !strings.Contains(text, "SEC_USE_FAMILY_SESSION = False") {
 		t.Errorf("on the pool's own address: %v\n%s", err, text)
 	}
@@ -177,7 +177,7 @@ func TestGlideinConfigRefuses(t *testing.T) {
 		Collector: netip.MustParseAddrPort("192.0.2.3:9618"), Address: netip.MustParseAddr("192.0.2.1"),
 		Ports: [2]uint16{40000, 40100}, CCB: []string{"192.0.2.2:9618"},
 	}
-	text, err = elsewhere.Text()
+	text, err = elsewhere.text()
 	if err != nil || strings.Contains(text, "SEC_USE_FAMILY_SESSION") || !slices.Contains(strings.Split(text, "\n"), "CCB_ADDRESS = 192.0.2.2:9618") {
 		t.Errorf("elsewhere: %v\n%s", err, text)
 	}
@@ -201,7 +201,7 @@ func TestGlideinConfigRefuses(t *testing.T) {
 	} {
 		c := good
 		change(&c)
-		if text, err := c.Text(); err == nil {
+		if text, err := c.text(); err == nil {
 			t.Errorf("%s: Text() = %q, want an error", name, text)
 		}
 	}

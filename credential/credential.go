@@ -3,7 +3,8 @@
 //
 // A Credential holds the public data of a certificate, proxy or token, never its secret. Parse reads files of X.509
 // certificates, proxies and bearer tokens; OpenSSH certificates are read in gridsite/ssh, which knows their format.
-// Refuses, Turns and Warning decide without a clock, so that corrald and the simulator decide alike.
+// Refuses decides whether a job may be submitted, Turns when that decision changes, and Watch which warnings are due.
+// They read no clock, so that corrald and the simulator decide alike.
 //
 // The invariant: the only source of information about a credential is its own content. One without an end, such as a
 // password or a plain ssh key, is valid until a site refuses it; one that a site has revoked looks valid here.
@@ -63,9 +64,9 @@ func (c Credential) Expired(now time.Time) bool {
 	return !c.NotAfter.IsZero() && !now.Before(c.NotAfter)
 }
 
-// Problem explains why the credential is not valid at now and how to fix that; empty: it is valid. A login with a
+// problem explains why the credential is not valid at now and how to fix that; empty: it is valid. A login with a
 // credential that is not valid yet is left to the site, whose clock may be ahead of ours.
-func (c Credential) Problem(now time.Time) string {
+func (c Credential) problem(now time.Time) string {
 	switch {
 	case c.Expired(now):
 		return c.Ended()
@@ -106,7 +107,7 @@ func First(all []Credential) (first Credential, ok bool) {
 // began at once, because the job would lose it in the middle of its work.
 func Refuses(now time.Time, all []Credential, walltime time.Duration) string {
 	for _, c := range all {
-		if why := c.Problem(now); why != "" {
+		if why := c.problem(now); why != "" {
 			return why
 		}
 	}

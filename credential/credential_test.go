@@ -1,4 +1,4 @@
-package credential_test
+package credential
 
 import (
 	"math/rand/v2"
@@ -6,32 +6,30 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/corral-pilot/corral/credential"
 )
 
 func TestRefuses(t *testing.T) {
 	t.Parallel()
-	login := credential.Credential{Kind: credential.SSHCertificate, Where: "/k-cert.pub", NotAfter: noon.Add(time.Hour)}
-	carried := credential.Credential{Kind: credential.X509Proxy, Where: "/x509", Carried: true,
+	login := Credential{Kind: SSHCertificate, Where: "/k-cert.pub", NotAfter: noon.Add(time.Hour)}
+	carried := Credential{Kind: X509Proxy, Where: "/x509", Carried: true,
 		NotBefore: noon.Add(-time.Hour), NotAfter: noon.Add(time.Hour)}
-	key := credential.Credential{Kind: credential.SSHKey, Where: "/k"}
+	key := Credential{Kind: SSHKey, Where: "/k"}
 	for name, c := range map[string]struct {
-		all      []credential.Credential
+		all      []Credential
 		at       time.Duration // after noon
 		walltime time.Duration
 		want     string // empty: it may be submitted
 	}{
 		"none":                            {nil, 0, time.Hour, ""},
-		"never ends":                      {[]credential.Credential{key}, 1e6 * time.Hour, time.Hour, ""},
-		"login ends while the pilot runs": {[]credential.Credential{login}, 59 * time.Minute, 48 * time.Hour, ""},
-		"login has ended":                 {[]credential.Credential{key, login}, time.Hour, time.Hour, "ssh certificate /k-cert.pub expired"},
-		"carried lasts to the end":        {[]credential.Credential{login, carried}, 0, time.Hour, ""},
-		"carried ends before":             {[]credential.Credential{login, carried}, 1, time.Hour, "before a pilot of 1h0m0s"},
-		"carried is not valid yet":        {[]credential.Credential{carried}, -2 * time.Hour, time.Minute, "not valid before"},
-		"carried has ended":               {[]credential.Credential{carried}, time.Hour, 0, "proxy /x509 expired"},
+		"never ends":                      {[]Credential{key}, 1e6 * time.Hour, time.Hour, ""},
+		"login ends while the pilot runs": {[]Credential{login}, 59 * time.Minute, 48 * time.Hour, ""},
+		"login has ended":                 {[]Credential{key, login}, time.Hour, time.Hour, "ssh certificate /k-cert.pub expired"},
+		"carried lasts to the end":        {[]Credential{login, carried}, 0, time.Hour, ""},
+		"carried ends before":             {[]Credential{login, carried}, 1, time.Hour, "before a pilot of 1h0m0s"},
+		"carried is not valid yet":        {[]Credential{carried}, -2 * time.Hour, time.Minute, "not valid before"},
+		"carried has ended":               {[]Credential{carried}, time.Hour, 0, "proxy /x509 expired"},
 	} {
-		got := credential.Refuses(noon.Add(c.at), c.all, c.walltime)
+		got := Refuses(noon.Add(c.at), c.all, c.walltime)
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q in it", name, got, c.want)
 		}
@@ -44,9 +42,9 @@ func TestRefusesChangesAtTurns(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	within := func() time.Duration { return time.Duration(r.Int64N(int64(100 * time.Minute))) }
 	for range 500 {
-		var all []credential.Credential
+		var all []Credential
 		for range 1 + r.IntN(3) {
-			c := credential.Credential{Kind: credential.Token, Where: "/t", Carried: r.IntN(2) == 0}
+			c := Credential{Kind: Token, Where: "/t", Carried: r.IntN(2) == 0}
 			if r.IntN(4) > 0 {
 				c.NotAfter = noon.Add(within())
 			}
@@ -56,7 +54,7 @@ func TestRefusesChangesAtTurns(t *testing.T) {
 			all = append(all, c)
 		}
 		walltime := within() / 2
-		turns := credential.Turns(all, walltime)
+		turns := Turns(all, walltime)
 		if !slices.IsSortedFunc(turns, time.Time.Compare) {
 			t.Fatalf("turns %v", turns)
 		}
@@ -66,7 +64,7 @@ func TestRefusesChangesAtTurns(t *testing.T) {
 				a, b = b, a
 			}
 			between := slices.ContainsFunc(turns, func(at time.Time) bool { return at.After(a) && !at.After(b) })
-			x, y := credential.Refuses(a, all, walltime), credential.Refuses(b, all, walltime)
+			x, y := Refuses(a, all, walltime), Refuses(b, all, walltime)
 			if x != y && !between {
 				t.Fatalf("%+v, walltime %s: at %s %q, at %s %q, turns %v", all, walltime, a, x, b, y, turns)
 			}
@@ -79,35 +77,35 @@ func TestLevels(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, c := range map[string]struct {
 		life, left time.Duration // life 0: the beginning is unknown
-		want       credential.Level
+		want       level
 	}{
-		"long before":           {365 * day, 25 * time.Hour, credential.Calm},
-		"a day before":          {365 * day, 24 * time.Hour, credential.Soon},
-		"an hour before":        {365 * day, time.Hour, credential.Urgent},
-		"at its end":            {365 * day, 0, credential.Over},
-		"half of twelve hours":  {12 * time.Hour, 6 * time.Hour, credential.Calm},
-		"a third of twelve":     {12 * time.Hour, 4 * time.Hour, credential.Soon},
-		"an hour of twelve":     {12 * time.Hour, time.Hour, credential.Urgent},
-		"two of five minutes":   {5 * time.Minute, 2 * time.Minute, credential.Calm},
-		"half a minute of five": {5 * time.Minute, 30 * time.Second, credential.Urgent},
-		"of unknown age":        {0, 23 * time.Hour, credential.Soon},
+		"long before":           {365 * day, 25 * time.Hour, calm},
+		"a day before":          {365 * day, 24 * time.Hour, soon},
+		"an hour before":        {365 * day, time.Hour, urgent},
+		"at its end":            {365 * day, 0, over},
+		"half of twelve hours":  {12 * time.Hour, 6 * time.Hour, calm},
+		"a third of twelve":     {12 * time.Hour, 4 * time.Hour, soon},
+		"an hour of twelve":     {12 * time.Hour, time.Hour, urgent},
+		"two of five minutes":   {5 * time.Minute, 2 * time.Minute, calm},
+		"half a minute of five": {5 * time.Minute, 30 * time.Second, urgent},
+		"of unknown age":        {0, 23 * time.Hour, soon},
 	} {
-		k := credential.Credential{Kind: credential.Token, Where: "/t", NotAfter: noon.Add(c.left)}
+		k := Credential{Kind: Token, Where: "/t", NotAfter: noon.Add(c.left)}
 		if c.life > 0 {
 			k.NotBefore = k.NotAfter.Add(-c.life)
 		}
-		got := k.Level(noon)
+		got := k.level(noon)
 		if got != c.want {
 			t.Errorf("%s: level %d, want %d", name, got, c.want)
 		}
-		if said := k.Warning(noon); (said == "") != (got == credential.Calm) {
+		if said := k.warning(noon); (said == "") != (got == calm) {
 			t.Errorf("%s: it says %q", name, said)
 		}
-		if next := k.NextLevel(noon); got < credential.Over && (k.Level(next) <= got || k.Level(next.Add(-1)) != got) {
-			t.Errorf("%s: the next level begins at %s according to NextLevel, but is %d then", name, next, k.Level(next))
+		if next := k.nextLevel(noon); got < over && (k.level(next) <= got || k.level(next.Add(-1)) != got) {
+			t.Errorf("%s: the next level begins at %s according to nextLevel, but is %d then", name, next, k.level(next))
 		}
 	}
-	if k := (credential.Credential{}); k.Level(noon) != credential.Calm || !k.NextLevel(noon).IsZero() {
+	if k := (Credential{}); k.level(noon) != calm || !k.nextLevel(noon).IsZero() {
 		t.Error("a credential without an end has a warning")
 	}
 }
@@ -115,13 +113,13 @@ func TestLevels(t *testing.T) {
 // People are warned once per level, and are notified of the replacement of a credential only after a warning about it.
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	of := func(left time.Duration) []credential.Credential {
-		return []credential.Credential{{Kind: credential.Token, Where: "/t", NotAfter: noon.Add(left)}}
+	of := func(left time.Duration) []Credential {
+		return []Credential{{Kind: Token, Where: "/t", NotAfter: noon.Add(left)}}
 	}
-	var w credential.Watch
+	var w Watch
 	for i, step := range []struct {
 		after time.Duration // noon
-		all   []credential.Credential
+		all   []Credential
 		want  string // in the news; empty: no news
 		rest  time.Duration
 	}{

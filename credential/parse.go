@@ -15,9 +15,6 @@ import (
 	"unicode"
 )
 
-// MaxFile is the maximum length of a credential file in bytes. A proxy with the chains of several VOs has some ten KiB.
-const MaxFile = 1 << 20
-
 // errNone means that the bytes contain something else.
 var errNone = errors.New("it has no such credential")
 
@@ -25,7 +22,7 @@ var errNone = errors.New("it has no such credential")
 // a token that is not a JWT, is valid forever as far as known. A file that begins as a certificate or JWT but is broken
 // is an error, because its end would be missed.
 func Parse(where string, content []byte) (Credential, error) {
-	for _, read := range []func(string, []byte) (Credential, error){ParseX509, ParseToken} {
+	for _, read := range []func(string, []byte) (Credential, error){parseX509, parseToken} {
 		c, err := read(where, content)
 		if !errors.Is(err, errNone) {
 			return c, err
@@ -37,9 +34,9 @@ func Parse(where string, content []byte) (Credential, error) {
 	return Credential{Kind: Opaque, Where: where}, nil
 }
 
-// ParseX509 reads the certificates of a PEM file, such as a proxy with its chain. They are valid only together, from
+// parseX509 reads the certificates of a PEM file, such as a proxy with its chain. They are valid only together, from
 // the latest beginning to the earliest end. Other content of the file, such as a key, is ignored.
-func ParseX509(where string, content []byte) (Credential, error) {
+func parseX509(where string, content []byte) (Credential, error) {
 	c := Credential{Kind: X509Certificate, Where: where}
 	found := 0
 	for {
@@ -97,10 +94,10 @@ type claims struct {
 	Expires   *float64 `json:"exp"`
 }
 
-// ParseToken reads a file with a bearer token that is a JWT, or with several, one per line, as HTCondor stores them. If
+// parseToken reads a file with a bearer token that is a JWT, or with several, one per line, as HTCondor stores them. If
 // there are several, it returns the one that ends first. A token without exp never ends. The signature is not checked,
 // which is the task of the recipient.
-func ParseToken(where string, content []byte) (Credential, error) {
+func parseToken(where string, content []byte) (Credential, error) {
 	var all []Credential
 	for line := range strings.Lines(string(content)) {
 		line = strings.TrimSpace(line)

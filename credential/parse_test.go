@@ -1,4 +1,4 @@
-package credential_test
+package credential
 
 import (
 	"crypto/ecdsa"
@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/corral-pilot/corral/credential"
 )
 
 // noon is the time of all tests.
@@ -38,8 +36,8 @@ func certificate(t testing.TB, name string, from, to time.Time, extensions ...pk
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
-// proxyInfo is RFC 3820's extension, which must be critical.
-var proxyInfo = pkix.Extension{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 14}, Critical: true,
+// proxyExtension is RFC 3820's extension, which must be critical.
+var proxyExtension = pkix.Extension{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 14}, Critical: true,
 	Value: []byte{0x30, 0x0c, 0x30, 0x0a, 0x06, 0x08, 0x2b, 6, 1, 5, 5, 7, 21, 1}}
 
 // jwt returns a JWT with a header, claims, and a signature that is not checked.
@@ -56,32 +54,32 @@ func TestParse(t *testing.T) {
 	const long = "CN=Ann,O=VO"
 	for name, c := range map[string]struct {
 		content string
-		want    credential.Credential
+		want    Credential
 	}{
-		"certificate with its key": {key + user, credential.Credential{Kind: credential.X509Certificate, Subject: long,
+		"certificate with its key": {key + user, Credential{Kind: X509Certificate, Subject: long,
 			NotBefore: noon.Add(-time.Hour), NotAfter: noon.AddDate(1, 0, 0)}},
-		"proxy": {certificate(t, "4711", noon, hour, proxyInfo) + key + user, credential.Credential{Kind: credential.X509Proxy,
+		"proxy": {certificate(t, "4711", noon, hour, proxyExtension) + key + user, Credential{Kind: X509Proxy,
 			Subject: long, NotBefore: noon, NotAfter: hour}},
-		"proxy of an older kind": {certificate(t, "proxy", noon, hour) + key + user, credential.Credential{
-			Kind: credential.X509Proxy, Subject: long, NotBefore: noon, NotAfter: hour}},
+		"proxy of an older kind": {certificate(t, "proxy", noon, hour) + key + user, Credential{
+			Kind: X509Proxy, Subject: long, NotBefore: noon, NotAfter: hour}},
 		"proxy that its user's certificate does not outlive": {
-			certificate(t, "4711", noon, hour, proxyInfo) + certificate(t, "Ann", noon.Add(time.Minute), noon.Add(2*time.Minute)),
-			credential.Credential{Kind: credential.X509Proxy, Subject: long, NotBefore: noon.Add(time.Minute),
+			certificate(t, "4711", noon, hour, proxyExtension) + certificate(t, "Ann", noon.Add(time.Minute), noon.Add(2*time.Minute)),
+			Credential{Kind: X509Proxy, Subject: long, NotBefore: noon.Add(time.Minute),
 				NotAfter: noon.Add(2 * time.Minute)}},
 		"WLCG token": {jwt(`{"iss":"https://vo.example","sub":"ann","nbf":1795348800,"exp":1795352400,"wlcg.ver":"1.0"}`) + "\n",
-			credential.Credential{Kind: credential.Token, Subject: "ann@https://vo.example", NotBefore: noon, NotAfter: hour}},
-		"token without an end": {jwt(`{"iss":"pool","sub":"condor@pool","iat":1795348800}`), credential.Credential{
-			Kind: credential.Token, Subject: "condor@pool@pool"}},
+			Credential{Kind: Token, Subject: "ann@https://vo.example", NotBefore: noon, NotAfter: hour}},
+		"token without an end": {jwt(`{"iss":"pool","sub":"condor@pool","iat":1795348800}`), Credential{
+			Kind: Token, Subject: "condor@pool@pool"}},
 		"the first of several to end": {"# of two pools\n" + jwt(`{"sub":"a"}`) + "\n\n" + jwt(`{"sub":"b","exp":1795352400.9}`),
-			credential.Credential{Kind: credential.Token, Subject: "b", NotAfter: hour}},
-		"a name that steers terminals": {jwt(`{"sub":"\u001b[2J"}`), credential.Credential{Kind: credential.Token, Subject: "?[2J"}},
-		"ssh key":                      {"-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n", credential.Credential{Kind: credential.SSHKey}},
-		"password":                     {"open sesame", credential.Credential{Kind: credential.Opaque}},
-		"token that is no JWT":         {"a.b.c", credential.Credential{Kind: credential.Opaque}},
-		"nothing":                      {"", credential.Credential{Kind: credential.Opaque}},
+			Credential{Kind: Token, Subject: "b", NotAfter: hour}},
+		"a name that steers terminals": {jwt(`{"sub":"\u001b[2J"}`), Credential{Kind: Token, Subject: "?[2J"}},
+		"ssh key":                      {"-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n", Credential{Kind: SSHKey}},
+		"password":                     {"open sesame", Credential{Kind: Opaque}},
+		"token that is no JWT":         {"a.b.c", Credential{Kind: Opaque}},
+		"nothing":                      {"", Credential{Kind: Opaque}},
 	} {
 		c.want.Where = "/f"
-		got, err := credential.Parse("/f", []byte(c.content))
+		got, err := Parse("/f", []byte(c.content))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -104,7 +102,7 @@ func TestParseRefuses(t *testing.T) {
 		"future":      {jwt(`{"nbf":1e300}`), "nbf is 1e+300"},
 		"second line": {jwt(`{}`) + "\nmore", "after the first token"},
 	} {
-		if got, err := credential.Parse("/f", []byte(c.content)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if got, err := Parse("/f", []byte(c.content)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %+v, %v, want an error with %q", name, got, err, c.want)
 		}
 	}
@@ -113,10 +111,10 @@ func TestParseRefuses(t *testing.T) {
 // Parse terminates for every content, and every time that it returns can be formatted.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(jwt(`{"exp":1795352400,"nbf":1}`)))
-	f.Add([]byte(certificate(f, "4711", noon, noon.Add(time.Hour), proxyInfo)))
+	f.Add([]byte(certificate(f, "4711", noon, noon.Add(time.Hour), proxyExtension)))
 	f.Add([]byte("# a comment\n-----BEGIN CERTIFICATE-----\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		c, err := credential.Parse("/f", content)
+		c, err := Parse("/f", content)
 		if err != nil {
 			return
 		}

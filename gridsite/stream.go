@@ -31,7 +31,7 @@ type Streamer interface {
 // maxComplaint is the number of bytes, from the end of a stream's stderr, that are kept.
 const maxComplaint = 4 << 10
 
-// A Complaint is the last part of a command's stderr.
+// A Complaint keeps the last part of a command's stderr, which is written to it.
 type Complaint struct {
 	mu   sync.Mutex
 	text []byte

@@ -40,8 +40,8 @@ func (c *counter) Write(b []byte) (int, error) {
 }
 
 // listFiles creates the manifest of files.
-func listFiles(h Header, files fs.FS, relocations []Relocation) (Manifest, error) {
-	m := Manifest{Header: h, Relocations: relocations}
+func listFiles(h Header, files fs.FS, relocations []Relocation) (manifest, error) {
+	m := manifest{Header: h, Relocations: relocations}
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -54,15 +54,15 @@ func listFiles(h Header, files fs.FS, relocations []Relocation) (Manifest, error
 		return err
 	})
 	if err != nil {
-		return Manifest{}, err
+		return manifest{}, err
 	}
 	if err := m.validate(); err != nil {
-		return Manifest{}, err
+		return manifest{}, err
 	}
 	// Checked before anything is written, so that a package that cannot be unpacked is not built.
 	for file, places := range m.places() {
 		if err := checkPlaceholders(files, file, places); err != nil {
-			return Manifest{}, fmt.Errorf("file %q: %w", file, err)
+			return manifest{}, fmt.Errorf("file %q: %w", file, err)
 		}
 	}
 	return m, nil
@@ -86,22 +86,22 @@ func checkPlaceholders(files fs.FS, name string, places []Relocation) error {
 }
 
 // fileEntry describes one file for the manifest.
-func fileEntry(files fs.FS, name string) (File, error) {
+func fileEntry(files fs.FS, name string) (file, error) {
 	f, err := files.Open(name)
 	if err != nil {
-		return File{}, err
+		return file{}, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return File{}, err
+		return file{}, err
 	}
-	mode := Mode(0o644)
+	mode := mode(0o644)
 	if info.Mode()&0o111 != 0 {
 		mode = 0o755
 	}
 	sum, size, err := sumOf(f)
-	return File{Path: name, Mode: mode, Size: size, SHA256: sum}, err
+	return file{Path: name, Mode: mode, Size: size, SHA256: sum}, err
 }
 
 // level favours speed over size: the pilot's package is built at the first start of a new build, and is mostly copied
@@ -110,7 +110,7 @@ func fileEntry(files fs.FS, name string) (File, error) {
 const level = 3
 
 // writeArchive writes the manifest and then the files, in the manifest's order.
-func writeArchive(w io.Writer, m Manifest, files fs.FS) error {
+func writeArchive(w io.Writer, m manifest, files fs.FS) error {
 	z, err := gzip.NewWriterLevel(w, level)
 	if err != nil {
 		return err // unreachable: the level is a valid constant
@@ -120,7 +120,7 @@ func writeArchive(w io.Writer, m Manifest, files fs.FS) error {
 	if err != nil {
 		return err // unreachable: validate has rejected every mode that has no text
 	}
-	if err := t.WriteHeader(entry(File{Path: ManifestName, Mode: 0o644, Size: int64(len(own))})); err != nil {
+	if err := t.WriteHeader(entry(file{Path: ManifestName, Mode: 0o644, Size: int64(len(own))})); err != nil {
 		return err
 	}
 	if _, err := t.Write(own); err != nil {
@@ -138,12 +138,12 @@ func writeArchive(w io.Writer, m Manifest, files fs.FS) error {
 }
 
 // entry returns the header of a file in the archive, which must not depend on when or by whom the package is built.
-func entry(f File) *tar.Header {
+func entry(f file) *tar.Header {
 	return &tar.Header{Typeflag: tar.TypeReg, Name: f.Path, Mode: int64(f.Mode), Size: f.Size}
 }
 
 // writeEntry rejects a file that has changed since it was listed, because the manifest would be wrong.
-func writeEntry(t *tar.Writer, want File, files fs.FS) error {
+func writeEntry(t *tar.Writer, want file, files fs.FS) error {
 	f, err := files.Open(want.Path)
 	if err != nil {
 		return err

@@ -86,30 +86,30 @@ func (h Header) validate() error {
 	return nil
 }
 
-// A Manifest lists the content of a package. It is the archive's first entry, in which the header's fields are on the
+// A manifest lists the content of a package. It is the archive's first entry, in which the header's fields are on the
 // same level as the others.
-type Manifest struct {
+type manifest struct {
 	Header
-	Files       []File       `json:"files"` // in the order of the archive
+	Files       []file       `json:"files"` // in the order of the archive
 	Relocations []Relocation `json:"relocations,omitempty"`
 }
 
-// A File is one regular file of a package.
-type File struct {
+// A file is one regular file of a package.
+type file struct {
 	Path   string `json:"path"` // below the package's directory, slash-separated
-	Mode   Mode   `json:"mode"`
+	Mode   mode   `json:"mode"`
 	Size   int64  `json:"size"`   // in bytes
 	SHA256 string `json:"sha256"` // hex; with placeholders in place of relocations
 }
 
-// Mode is a file's permission bits, written in octal: 0644, or 0755 for executable files.
-type Mode fs.FileMode
+// mode is a file's permission bits, written in octal: 0644, or 0755 for executable files.
+type mode fs.FileMode
 
 // MarshalText writes the mode in octal.
-func (m Mode) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%04o", uint32(m)), nil }
+func (m mode) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%04o", uint32(m)), nil }
 
 // UnmarshalText reads one of the two modes that packages use.
-func (m *Mode) UnmarshalText(b []byte) error {
+func (m *mode) UnmarshalText(b []byte) error {
 	switch string(b) {
 	case "0644":
 		*m = 0o644
@@ -121,8 +121,8 @@ func (m *Mode) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Missing returns the required programs that look does not find; look is a function like exec.LookPath.
-func (h Header) Missing(look func(program string) (path string, err error)) []string {
+// missing returns the required programs that look does not find; look is a function like exec.LookPath.
+func (h Header) missing(look func(program string) (path string, err error)) []string {
 	var missing []string
 	for _, program := range h.Requires {
 		if _, err := look(program); err != nil {
@@ -133,18 +133,18 @@ func (h Header) Missing(look func(program string) (path string, err error)) []st
 }
 
 // parseManifest parses a manifest strictly and checks it against every limit.
-func parseManifest(b []byte) (Manifest, error) {
-	var m Manifest
+func parseManifest(b []byte) (manifest, error) {
+	var m manifest
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&m); err != nil {
-		return Manifest{}, fmt.Errorf("decode: %w", err)
+		return manifest{}, fmt.Errorf("decode: %w", err)
 	}
 	return m, m.validate()
 }
 
 // validate checks everything about a manifest that can be checked without the package's files.
-func (m Manifest) validate() error {
+func (m manifest) validate() error {
 	if err := m.Header.validate(); err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (m Manifest) validate() error {
 }
 
 // validate rejects a path that could lead out of the package's directory, and impossible values.
-func (f File) validate() error {
+func (f file) validate() error {
 	switch sum, err := hex.DecodeString(f.SHA256); {
 	case !fs.ValidPath(f.Path), f.Path == ".", path.Clean(f.Path) != f.Path, strings.ContainsAny(f.Path, "\\\x00"):
 		return fmt.Errorf("file name %q is not a plain path below the package", f.Path)

@@ -11,7 +11,8 @@
 // Invariant: nothing is extracted from an archive before the archive's digest has been checked, and a directory created
 // by Unpack has exactly the files of the manifest, relocated to that directory, or does not exist.
 //
-// Package staging finds and transfers packages.
+// Build writes a Package, Choose selects the one for a platform, and Unpack installs it in a directory. Sizes are in
+// bytes. Package staging finds and transfers packages.
 //
 // # Where to look
 //
@@ -94,7 +95,7 @@ func Inspect(ctx context.Context, archive string) (Package, error) {
 		return Package{}, err
 	}
 	// Read twice, for the digest and for the content, so that the digest does not depend on how gzip reads.
-	m, err := readArchive(input.Limit(ctx, f, MaxBytes), func(File, io.Reader) error { return nil })
+	m, err := readArchive(input.Limit(ctx, f, MaxBytes), func(file, io.Reader) error { return nil })
 	switch cause := context.Cause(ctx); {
 	case err != nil && cause != nil:
 		return Package{}, fmt.Errorf("read package: %w", cause)
@@ -180,27 +181,27 @@ func sumOf(r io.Reader) (sum string, size int64, err error) {
 
 // openArchive reads up to the manifest, and returns it decoded and raw, with a reader of the following files. A gzip
 // stream may expand to a thousand times its length, so its output is limited too.
-func openArchive(r io.Reader) (Manifest, []byte, *tar.Reader, error) {
+func openArchive(r io.Reader) (manifest, []byte, *tar.Reader, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
-		return Manifest{}, nil, nil, fmt.Errorf("not a gzip archive: %w", err)
+		return manifest{}, nil, nil, fmt.Errorf("not a gzip archive: %w", err)
 	}
 	t := tar.NewReader(input.Limit(context.Background(), z, maxTarBytes))
 	h, err := t.Next()
 	if err != nil {
-		return Manifest{}, nil, nil, fmt.Errorf("not a tar archive: %w", err)
+		return manifest{}, nil, nil, fmt.Errorf("not a tar archive: %w", err)
 	}
 	if h.Name != ManifestName || h.Typeflag != tar.TypeReg || h.Size > maxManifestBytes {
-		return Manifest{}, nil, nil, fmt.Errorf("first entry %q is not a %s of at most %d bytes",
+		return manifest{}, nil, nil, fmt.Errorf("first entry %q is not a %s of at most %d bytes",
 			h.Name, ManifestName, maxManifestBytes)
 	}
 	raw, err := io.ReadAll(t)
 	if err != nil {
-		return Manifest{}, nil, nil, fmt.Errorf("%s: %w", ManifestName, err)
+		return manifest{}, nil, nil, fmt.Errorf("%s: %w", ManifestName, err)
 	}
 	m, err := parseManifest(raw)
 	if err != nil {
-		return Manifest{}, nil, nil, fmt.Errorf("%s: %w", ManifestName, err)
+		return manifest{}, nil, nil, fmt.Errorf("%s: %w", ManifestName, err)
 	}
 	return m, raw, t, nil
 }
@@ -208,31 +209,31 @@ func openArchive(r io.Reader) (Manifest, []byte, *tar.Reader, error) {
 // readArchive reads an archive to its end and checks it against its manifest, whose files must follow in the same
 // order. It calls keep with each file, the manifest last; keep may leave the content unread. An error in a file may be
 // detected only after keep has received it.
-func readArchive(r io.Reader, keep func(File, io.Reader) error) (Manifest, error) {
+func readArchive(r io.Reader, keep func(file, io.Reader) error) (manifest, error) {
 	m, raw, t, err := openArchive(r)
 	if err != nil {
-		return Manifest{}, err
+		return manifest{}, err
 	}
 	places := m.places()
 	for _, want := range m.Files {
 		if err := readEntry(t, want, places[want.Path], keep); err != nil {
-			return Manifest{}, fmt.Errorf("file %q: %w", want.Path, err)
+			return manifest{}, fmt.Errorf("file %q: %w", want.Path, err)
 		}
 	}
 	// An archive could continue after the manifest's files, with a file that overwrites a checked one.
 	if h, err := t.Next(); err == nil {
-		return Manifest{}, fmt.Errorf("entry %q is not in the manifest", h.Name)
+		return manifest{}, fmt.Errorf("entry %q is not in the manifest", h.Name)
 	} else if !errors.Is(err, io.EOF) {
-		return Manifest{}, fmt.Errorf("after the last file: %w", err)
+		return manifest{}, fmt.Errorf("after the last file: %w", err)
 	}
 	// The manifest is kept last, so that a directory with a manifest has everything else.
-	own := File{Path: ManifestName, Mode: 0o644, Size: int64(len(raw))}
+	own := file{Path: ManifestName, Mode: 0o644, Size: int64(len(raw))}
 	return m, keep(own, bytes.NewReader(raw))
 }
 
 // readEntry reads the next entry, which must be the file want with placeholders in its places. keep receives the
 // content before its digest is known, so it must be able to discard the content.
-func readEntry(t *tar.Reader, want File, places []Relocation, keep func(File, io.Reader) error) error {
+func readEntry(t *tar.Reader, want file, places []Relocation, keep func(file, io.Reader) error) error {
 	h, err := t.Next()
 	if errors.Is(err, io.EOF) {
 		return errors.New("missing")
@@ -261,7 +262,7 @@ func readEntry(t *tar.Reader, want File, places []Relocation, keep func(File, io
 }
 
 // encode formats the manifest as in archives: equal manifests give equal bytes.
-func (m Manifest) encode() ([]byte, error) {
+func (m manifest) encode() ([]byte, error) {
 	b, err := json.MarshalIndent(m, "", " ")
 	return append(b, '\n'), err
 }

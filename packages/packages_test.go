@@ -342,7 +342,7 @@ func FuzzManifest(f *testing.F) {
 			}
 		}
 		for _, r := range m.Relocations {
-			i := slices.IndexFunc(m.Files, func(f File) bool { return f.Path == r.File })
+			i := slices.IndexFunc(m.Files, func(f file) bool { return f.Path == r.File })
 			if i < 0 || r.Offset < 0 || r.Length <= 0 || r.Length > m.Files[i].Size-r.Offset || !filepath.IsLocal(r.Text) {
 				t.Errorf("relocation %+v was accepted", r)
 			}

@@ -44,7 +44,7 @@ func Placeholder(length int) []byte {
 }
 
 // validate rejects a place that is not within a program of the package, or refers to a file that the package lacks.
-func (r Relocation) validate(files map[string]File) error {
+func (r Relocation) validate(files map[string]file) error {
 	f, ok := files[r.File]
 	switch _, text := files[r.Text]; {
 	case !ok:
@@ -63,11 +63,11 @@ func (r Relocation) validate(files map[string]File) error {
 }
 
 // validateRelocations checks that the places are within programs of the package and do not overlap.
-func (m Manifest) validateRelocations() error {
+func (m manifest) validateRelocations() error {
 	if len(m.Relocations) > maxRelocations {
 		return fmt.Errorf("%d relocations; at most %d", len(m.Relocations), maxRelocations)
 	}
-	files := map[string]File{}
+	files := map[string]file{}
 	for _, f := range m.Files {
 		files[f.Path] = f
 	}
@@ -89,7 +89,7 @@ func (m Manifest) validateRelocations() error {
 }
 
 // places returns the relocations by the file that contains them.
-func (m Manifest) places() map[string][]Relocation {
+func (m manifest) places() map[string][]Relocation {
 	by := map[string][]Relocation{}
 	for _, r := range m.Relocations {
 		by[r.File] = append(by[r.File], r)
@@ -127,7 +127,7 @@ var errNoPlaceholder = errors.New("a place to relocate does not hold the placeho
 
 // relocate makes the programs of an unpacked package, which is below root now, refer to each other below dir, the
 // package's final location.
-func relocate(root *os.Root, m Manifest, dir string) error {
+func relocate(root *os.Root, m manifest, dir string) error {
 	for file, places := range m.places() {
 		if err := relocateFile(root, file, places, dir); err != nil {
 			return err

@@ -56,7 +56,7 @@ func extract(archive io.Reader, p Package, dir, final string) error {
 		return fmt.Errorf("unpack package %s: %w", p.Name, err)
 	}
 	defer root.Close()
-	m, err := readArchive(archive, func(f File, content io.Reader) error { return write(root, f, content) })
+	m, err := readArchive(archive, func(f file, content io.Reader) error { return write(root, f, content) })
 	if err != nil {
 		return corral.ErrorAt(corral.Failed, "package "+p.Name, "unpacking: %w", err)
 	}
@@ -64,7 +64,7 @@ func extract(archive io.Reader, p Package, dir, final string) error {
 		return corral.ErrorAt(corral.Failed, "package "+p.Name, "its manifest calls it %s", got)
 	}
 	// Reported here, by name, instead of by a failing worker on each node of the site.
-	if missing := m.Header.Missing(exec.LookPath); len(missing) > 0 {
+	if missing := m.Header.missing(exec.LookPath); len(missing) > 0 {
 		return corral.ErrorAt(corral.Unsatisfiable, "package "+p.Name, "it needs %s, which this machine lacks",
 			strings.Join(missing, ", "))
 	}
@@ -75,7 +75,7 @@ func extract(archive io.Reader, p Package, dir, final string) error {
 }
 
 // write creates one file of the package. The root confines paths, whatever links exist there.
-func write(root *os.Root, f File, content io.Reader) error {
+func write(root *os.Root, f file, content io.Reader) error {
 	if err := root.MkdirAll(path.Dir(f.Path), 0o755); err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func Check(dir string) (Header, error) {
 }
 
 // checkFile compares one unpacked file with the manifest.
-func checkFile(root *os.Root, want File, places []Relocation) error {
+func checkFile(root *os.Root, want file, places []Relocation) error {
 	f, err := root.Open(want.Path)
 	if err != nil {
 		return err

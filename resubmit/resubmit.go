@@ -1,10 +1,10 @@
 // Package resubmit decides whether and when a finished glidein is submitted again.
 //
-// The decision is a pure function of a policy, the results of the attempts so far, and now; its result is a verdict.
-// Only an attempt that expired (its walltime ended) counts for the policy. An attempt that was lost or failed
-// transiently is retried with back-off. An attempt that the site refused because of the account, and not of the
-// request, is repeated after a pause without limit. Every other end finishes the glidein: an idle pilot must not come
-// back, or an empty cluster would cause a storm of submissions.
+// Policy.Next decides. Its decision is a pure function of a policy, the results of the attempts so far, and now; its
+// result is a verdict. Only an attempt that expired (its walltime ended) counts for the policy. An attempt that was
+// lost or failed transiently is retried with back-off. An attempt that the site refused because of the account, and not
+// of the request, is repeated after a pause without limit. No attempt follows any other end: an idle pilot must not
+// come back, or an empty cluster would cause a storm of submissions.
 //
 // The rule is that of the original system (Juve 2012, §2.7.2), with its off-by-one made explicit: a limit of N means N
 // resubmissions, N+1 submissions in all.
@@ -161,9 +161,9 @@ func (h History) Then(a Attempt) History {
 	return h
 }
 
-// Next returns the verdict on history at now, the earliest time of the next attempt if the verdict is Again, and the
-// rule that decided. The caller supplies jitter in [0,1) so that simulations are reproducible. An empty history gives
-// Again at once.
+// Next returns the verdict on history at now, the earliest time of the next attempt if the verdict is Again (zero: at
+// once), and the rule that decided. The caller supplies jitter in [0,1) so that simulations are reproducible. An empty
+// history gives Again at once.
 func (p Policy) Next(history History, now time.Time, jitter float64) (v Verdict, notBefore time.Time, why string) {
 	switch history.Last.Result {
 	case "":

@@ -150,7 +150,7 @@ func (m Mirror) Vouch(s packages.Signed) error {
 
 // writeIndex updates the index to the existing signatures.
 func (m Mirror) writeIndex() error {
-	all, err := m.Index()
+	all, err := m.index()
 	if err != nil {
 		return err
 	}
@@ -164,8 +164,8 @@ func (m Mirror) writeIndex() error {
 	return nil
 }
 
-// Index returns the signed packages of the mirror, in the order of their digests.
-func (m Mirror) Index() ([]packages.Signed, error) {
+// index returns the signed packages of the mirror, in the order of their digests.
+func (m Mirror) index() ([]packages.Signed, error) {
 	names, err := filepath.Glob(filepath.Join(m.Dir, "*"+archiveSuffix+packages.SignatureSuffix))
 	if err != nil {
 		return nil, fmt.Errorf("list packages: %w", err)
@@ -234,24 +234,6 @@ func URLBelow(base string, p packages.Package) (string, error) {
 		return "", corral.Errorf(corral.Invalid, "%q is not a URL", base)
 	}
 	return joined, nil
-}
-
-// List describes the packages of the mirror in the order of their digests, signed or not. It reads only the beginning
-// of each archive.
-func (m Mirror) List() ([]packages.Package, error) {
-	names, err := filepath.Glob(filepath.Join(m.Dir, "*"+archiveSuffix))
-	if err != nil {
-		return nil, fmt.Errorf("list packages: %w", err)
-	}
-	var all []packages.Package
-	for _, name := range names {
-		p, err := packages.Peek(name, "sha256:"+strings.TrimSuffix(filepath.Base(name), archiveSuffix))
-		if err != nil {
-			return nil, fmt.Errorf("list packages: %w", err)
-		}
-		all = append(all, p)
-	}
-	return all, nil
 }
 
 // URL returns the file URL of a package, for sites that share corrald's file system.

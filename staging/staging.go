@@ -5,6 +5,9 @@
 // bytes, and records each Try; Install puts the package into the site's cache, root/packages/HEX, where HEX is the hex
 // digest of the archive.
 //
+// NewFetcher returns a Fetcher, whose method Install does the site's part. Sizes are in bytes. The package does not
+// decide which package a site gets (packages.Choose) or whose signature is trusted (packages.Signed.Check).
+//
 // Invariant: a file with a final name is complete and has the right digest. Mirrors are never trusted, because the
 // bytes are always compared; a failure leaves no partial file.
 //

@@ -62,7 +62,7 @@ func fileURL(t *testing.T, m Mirror, p packages.Package) string {
 	return u
 }
 
-func TestMirrorAddsAndLists(t *testing.T) {
+func TestMirrorAdds(t *testing.T) {
 	t.Parallel()
 	m, p := newMirror(t)
 	name, err := FileName(p)
@@ -75,12 +75,8 @@ func TestMirrorAddsAndLists(t *testing.T) {
 			t.Fatalf("Add = %v, %v, want %v", q, err, p)
 		}
 	}
-	got, err := other.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]packages.Package{p}, got); diff != "" {
-		t.Errorf("List (-want +got):\n%s", diff)
+	if !other.Has(p) {
+		t.Errorf("%s is not in the mirror", p.Name)
 	}
 	assertEntries(t, other.Dir, name)
 

@@ -50,19 +50,19 @@ const (
 type Request struct {
 	Target Target
 	Tag    string // of the attempt
-	Proof  string // of knowledge of the attempt's token; see Proof
+	Proof  string // of knowledge of the attempt's token; see NewRequest
 }
 
 // NewRequest returns a request made with the attempt's token.
 func NewRequest(target Target, tag, token string) Request {
 	digest := sha256.Sum256([]byte(token))
-	return Request{Target: target, Tag: tag, Proof: Proof(hex.EncodeToString(digest[:]), target, tag)}
+	return Request{Target: target, Tag: tag, Proof: proofFor(hex.EncodeToString(digest[:]), target, tag)}
 }
 
-// Proof returns the proof that replaces a token, given the token's SHA-256 in hex: an HMAC of the target and the
+// proofFor returns the proof that replaces a token, given the token's SHA-256 in hex: an HMAC of the target and the
 // attempt's tag. It is valid only for that target and attempt. An eavesdropper on the site's network can use it to
 // connect to the same target, which then requires the token itself.
-func Proof(tokenDigest string, target Target, tag string) string {
+func proofFor(tokenDigest string, target Target, tag string) string {
 	m := hmac.New(sha256.New, []byte(tokenDigest))
 	fmt.Fprintf(m, "corral relay %s %s", target, tag)
 	return hex.EncodeToString(m.Sum(nil))
@@ -70,7 +70,7 @@ func Proof(tokenDigest string, target Target, tag string) string {
 
 // Proves reports whether r was made with the token of this digest.
 func (r Request) Proves(tokenDigest string) bool {
-	return hmac.Equal([]byte(r.Proof), []byte(Proof(tokenDigest, r.Target, r.Tag)))
+	return hmac.Equal([]byte(r.Proof), []byte(proofFor(tokenDigest, r.Target, r.Tag)))
 }
 
 // Limits of the protocol. They must be the same on all three sides, whose versions may differ while a pilot waits in a

@@ -149,9 +149,9 @@ func TestRelayRefuses(t *testing.T) {
 	}{
 		{"another token", NewRequest(Workers, tag, "guessed"), corral.Unauthenticated, "not known"},
 		{"another attempt", NewRequest(Workers, "other", token), corral.Unauthenticated, "not known"},
-		{"a proof for another target", Request{Workers, tag, Proof(digest, Pool, tag)}, corral.Unauthenticated, "not known"},
+		{"a proof for another target", Request{Workers, tag, proofFor(digest, Pool, tag)}, corral.Unauthenticated, "not known"},
 		{"no such target", NewRequest(Pool, tag, token), corral.Unsatisfiable, "no pool"},
-		{"an address as target", Request{"10.0.0.1:22", tag, Proof(digest, Workers, tag)}, corral.Invalid, "not a request"},
+		{"an address as target", Request{"10.0.0.1:22", tag, proofFor(digest, Workers, tag)}, corral.Invalid, "not a request"},
 	} {
 		nc, err := Dial(t.Context(), r.Addresses[0], tt.r)
 		if nc != nil || corral.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.say) {

@@ -1,6 +1,8 @@
 // Package classad reads and writes ClassAds, in which HTCondor describes jobs, slots and daemons. An [Ad] is a list of
 // named values, some of which are expressions that only HTCondor evaluates.
 //
+// ParseAds reads the ads that HTCondor's commands print. An Ad's methods return its values by type: Int, Text, Bool.
+//
 // ClassAds have two syntaxes. The old one has lines "name = value", as in submit descriptions and configuration, where
 // a backslash in a string is literal; the new one has brackets, semicolons and the escapes of C. HTCondor's commands
 // print a third, JSON, in which expressions are encoded as strings. The package writes values in the first two and

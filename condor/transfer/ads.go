@@ -9,15 +9,15 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// A Request is a file requested by a job.
-type Request struct {
+// A request is a file requested by a job.
+type request struct {
 	URL  string
 	File string // absolute
 }
 
-// ParseRequests parses consecutive ads in the new syntax, as written by a starter. It uses only Url and LocalFileName,
+// parseRequests parses consecutive ads in the new syntax, as written by a starter. It uses only Url and LocalFileName,
 // both of which must be present.
-func ParseRequests(text string) (all []Request, err error) {
+func parseRequests(text string) (all []request, err error) {
 	s := scanner{rest: text}
 	for s.space(); s.rest != ""; s.space() {
 		r, err := s.request()
@@ -43,7 +43,7 @@ func (s *scanner) take(c string) bool {
 }
 
 // request parses an ad in its brackets.
-func (s *scanner) request() (r Request, err error) {
+func (s *scanner) request() (r request, err error) {
 	if !s.take("[") {
 		return r, errors.New("it does not begin with a bracket")
 	}
@@ -111,16 +111,16 @@ func unescaped(c byte) byte {
 	return c
 }
 
-// A Result is the outcome of a Request.
-type Result struct {
-	Request
+// A result is the outcome of a request.
+type result struct {
+	request
 	Bytes      int64
 	Start, End int64 // Unix time
 	Err        error // nil: the file was written
 }
 
 // format formats a result for the starter. If the transfer failed, the starter puts the URL into the hold reason.
-func (r Result) format() string {
+func (r result) format() string {
 	scheme, _, _ := strings.Cut(r.URL, "://")
 	name := r.URL
 	if r.Err != nil {
@@ -140,8 +140,9 @@ func (r Result) format() string {
 	return classad.FormatNew(ad) + "\n"
 }
 
-// Methods returns the ad in which a plugin lists its methods; with refused it also claims the methods that it refuses.
-func Methods(refused bool) string {
+// methodsAd returns the ad in which a plugin lists its methods; with refused it also claims the methods that it
+// refuses.
+func methodsAd(refused bool) string {
 	methods := served
 	if refused {
 		methods += "," + unserved
@@ -150,7 +151,7 @@ func Methods(refused bool) string {
 		"SupportedMethods = " + classad.FormatOld(methods) + "\n"
 }
 
-// The schemes that Run fetches, and those for which other plugins are known.
+// The schemes that run fetches, and those for which other plugins are known.
 const (
 	served   = "http,https"
 	unserved = "ftp,osdf,stash,pelican,dav,davs,root,gsiftp,box,gdrive,onedrive"

@@ -29,18 +29,18 @@ func (p Plugin) Command(ctx context.Context, args []string, stdout io.Writer) er
 	}
 	switch {
 	case *methods:
-		_, err := io.WriteString(stdout, Methods(others))
+		_, err := io.WriteString(stdout, methodsAd(others))
 		return err
 	case *in == "" || *out == "" || flags.NArg() > 0:
 		return errors.New("this is a plugin for HTCondor's file transfer: want -classad, or " +
 			"-infile FILE -outfile FILE [-upload]")
 	case *upload:
-		if err := p.Refuse(*in, *out); err != nil {
+		if err := p.refuse(*in, *out); err != nil {
 			return err
 		}
 		return ErrMissing
 	}
-	fetched, err := p.Run(ctx, *in, *out)
+	fetched, err := p.run(ctx, *in, *out)
 	if err == nil && !fetched {
 		err = ErrMissing
 	}

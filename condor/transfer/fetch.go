@@ -19,9 +19,9 @@ import (
 // maxRequests limits a starter's request, in bytes.
 const maxRequests = 64 << 20
 
-// Run executes the requests of a starter in the file in, and writes the results to the file out. fetched is false if a
+// run executes the requests of a starter in the file in, and writes the results to the file out. fetched is false if a
 // file is missing. The error concerns the two files, or the end of ctx.
-func (p Plugin) Run(ctx context.Context, in, out string) (fetched bool, err error) {
+func (p Plugin) run(ctx context.Context, in, out string) (fetched bool, err error) {
 	requests, err := readRequests(in)
 	if err != nil {
 		return false, err
@@ -29,7 +29,7 @@ func (p Plugin) Run(ctx context.Context, in, out string) (fetched bool, err erro
 	var said strings.Builder
 	fetched = true
 	for _, r := range requests {
-		result := Result{Request: r, Start: time.Now().Unix()}
+		result := result{request: r, Start: time.Now().Unix()}
 		result.Bytes, result.Err = p.fetch(ctx, r)
 		result.End = time.Now().Unix()
 		fetched = fetched && result.Err == nil
@@ -41,8 +41,8 @@ func (p Plugin) Run(ctx context.Context, in, out string) (fetched bool, err erro
 	return fetched, os.WriteFile(out, []byte(said.String()), 0o600)
 }
 
-// Refuse answers requests to send a job's files to URLs. It sends nothing.
-func (p Plugin) Refuse(in, out string) error {
+// refuse answers requests to send a job's files to URLs. It sends nothing.
+func (p Plugin) refuse(in, out string) error {
 	requests, err := readRequests(in)
 	if err != nil {
 		return err
@@ -50,14 +50,14 @@ func (p Plugin) Refuse(in, out string) error {
 	var said strings.Builder
 	for _, r := range requests {
 		now := time.Now().Unix()
-		said.WriteString(Result{Request: r, Start: now, End: now, Err: errors.New("this worker fetches from URLs and " +
+		said.WriteString(result{request: r, Start: now, End: now, Err: errors.New("this worker fetches from URLs and " +
 			"sends nothing to them: have the job's files come back, and send them from there")}.format())
 	}
 	return os.WriteFile(out, []byte(said.String()), 0o600)
 }
 
 // readRequests reads a starter's file.
-func readRequests(name string) ([]Request, error) {
+func readRequests(name string) ([]request, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func readRequests(name string) ([]Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ParseRequests(string(b))
+	return parseRequests(string(b))
 }
 
 // A Plugin fetches files.
@@ -91,7 +91,7 @@ type passing struct{ error }
 func (e passing) Unwrap() error { return e.error }
 
 // fetch fetches one file, and returns its size. An incomplete file is removed.
-func (p Plugin) fetch(ctx context.Context, r Request) (bytes int64, err error) {
+func (p Plugin) fetch(ctx context.Context, r request) (bytes int64, err error) {
 	u, err := url.Parse(r.URL)
 	if err != nil {
 		return 0, errors.New("an input of the job is not a valid URL") // the URL might contain a password

@@ -20,20 +20,20 @@ func TestParseRequests(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text string
-		want []Request
+		want []request
 		err  string
 	}{
 		{"", nil, ""},
 		{`[ LocalFileName = "/d/a"; Url = "http://h/a" ][ url="https://h/\"b\\"; localfilename = "/d/b"; Size = 3; ]` + "\n",
-			[]Request{{"http://h/a", "/d/a"}, {`https://h/"b\`, "/d/b"}}, ""},
-		{`[ Url = "a;b]"; LocalFileName = "/x" ]` + "\x00", []Request{{"a;b]", "/x"}}, ""},
+			[]request{{"http://h/a", "/d/a"}, {`https://h/"b\`, "/d/b"}}, ""},
+		{`[ Url = "a;b]"; LocalFileName = "/x" ]` + "\x00", []request{{"a;b]", "/x"}}, ""},
 		{`Url = "http://h/a"`, nil, "ad 1 of the transfers: it does not begin with a bracket"},
 		{`[ Url = "http://h/a"; LocalFileName = "/d/a" ] [ Url = "x" ]`, nil, "ad 2 of the transfers: it has no Url or no LocalFileName"},
 		{`[ Url = "http://h/a`, nil, "ad 1 of the transfers: a text in it does not end"},
 		{`[ Url = 3`, nil, "ad 1 of the transfers: it does not end"},
 		{`[ Url`, nil, "ad 1 of the transfers: it does not end"},
 	} {
-		got, err := ParseRequests(c.text)
+		got, err := parseRequests(c.text)
 		said := ""
 		if err != nil {
 			said = err.Error()
@@ -48,7 +48,7 @@ func FuzzParseRequests(f *testing.F) {
 	f.Add(`[ LocalFileName = "/d/a"; Url = "http://h/a" ][ url="b" ]`)
 	f.Add(`[ a = b; c = "\`)
 	f.Fuzz(func(t *testing.T, text string) {
-		all, err := ParseRequests(text)
+		all, err := parseRequests(text)
 		if err != nil && all != nil {
 			t.Errorf("%d requests and %v", len(all), err)
 		}
@@ -118,7 +118,7 @@ func TestFetch(t *testing.T) {
 			base, asked := serve(t)
 			dir := t.TempDir()
 			file := filepath.Join(dir, "file")
-			n, err := c.plugin.fetch(t.Context(), Request{base + c.path, file})
+			n, err := c.plugin.fetch(t.Context(), request{base + c.path, file})
 			said := ""
 			if err != nil {
 				said = strings.TrimPrefix(err.Error(), base+c.path+": ")
@@ -145,7 +145,7 @@ func TestFetchRefuses(t *testing.T) {
 		"http://h:port/secret@":    "an input of the job is not a valid URL",
 		"http://127.0.0.1:1/f?k=v": "http://127.0.0.1:1/f: dial tcp 127.0.0.1:1: connect: connection refused, 3 times",
 	} {
-		_, err := quick.fetch(t.Context(), Request{given, filepath.Join(t.TempDir(), "f")})
+		_, err := quick.fetch(t.Context(), request{given, filepath.Join(t.TempDir(), "f")})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", given, err, want)
 		}
@@ -160,12 +160,12 @@ func TestResultKeepsSecrets(t *testing.T) {
 		"https://me:secret@h/f?signature=secret#secret": `TransferUrl = "https://me:xxxxx@h/f"`,
 		"http://h:port/secret":                          `TransferUrl = "http"`,
 	} {
-		ad := Result{Request: Request{given, "/d/f"}, Err: errors.New("no")}.format()
+		ad := result{request: request{given, "/d/f"}, Err: errors.New("no")}.format()
 		if strings.Contains(ad, "secret") || !strings.Contains(ad, want) {
 			t.Errorf("of %s it says %s", given, ad)
 		}
 	}
-	if ad := (Result{Request: Request{"http://h/f?q", "/d/f"}}).format(); !strings.Contains(ad, `TransferUrl = "http://h/f?q"`) {
+	if ad := (result{request: request{"http://h/f?q", "/d/f"}}).format(); !strings.Contains(ad, `TransferUrl = "http://h/f?q"`) {
 		t.Errorf("of a file that came it says %s", ad)
 	}
 }
@@ -179,7 +179,7 @@ func TestRun(t *testing.T) {
 	if err := os.WriteFile(in, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fetched, err := quick.Run(t.Context(), in, out)
+	fetched, err := quick.run(t.Context(), in, out)
 	if fetched || err != nil {
 		t.Errorf("Run = %v, %v, want a file to be missing", fetched, err)
 	}
@@ -189,23 +189,23 @@ func TestRun(t *testing.T) {
 		!strings.Contains(lines[1], "TransferSuccess = false") || !strings.Contains(lines[1], base+"/none: the server says 404 Not Found") {
 		t.Errorf("the results are %q, %v", lines, err)
 	}
-	if err := quick.Refuse(in, out); err != nil {
+	if err := quick.refuse(in, out); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(out); err != nil || strings.Count(string(b), "sends nothing") != 2 {
 		t.Errorf("to be sent: %q, %v", b, err)
 	}
-	if _, err := quick.Run(t.Context(), filepath.Join(dir, "nothing"), out); !errors.Is(err, os.ErrNotExist) {
+	if _, err := quick.run(t.Context(), filepath.Join(dir, "nothing"), out); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Run without a file = %v", err)
 	}
 }
 
 func TestMethods(t *testing.T) {
 	t.Parallel()
-	if s := Methods(false); !strings.Contains(s, "\nSupportedMethods = \"http,https\"\n") || !strings.Contains(s, "MultipleFileSupport = true\n") {
+	if s := methodsAd(false); !strings.Contains(s, "\nSupportedMethods = \"http,https\"\n") || !strings.Contains(s, "MultipleFileSupport = true\n") {
 		t.Errorf("Methods = %q", s)
 	}
-	if s := Methods(true); !strings.Contains(s, ",osdf,") {
+	if s := methodsAd(true); !strings.Contains(s, ",osdf,") {
 		t.Errorf("Methods = %q", s)
 	}
 	for _, scheme := range strings.Split(unserved, ",") {
@@ -228,8 +228,8 @@ func TestCommand(t *testing.T) {
 		says string // on stdout
 		err  string
 	}{
-		{[]string{"-classad"}, Methods(false), ""},
-		{[]string{ClaimOthers, "-classad"}, Methods(true), ""},
+		{[]string{"-classad"}, methodsAd(false), ""},
+		{[]string{ClaimOthers, "-classad"}, methodsAd(true), ""},
 		{[]string{ClaimOthers, "-infile", in, "-outfile", out}, "", ""},
 		{[]string{"-infile", in, "-outfile", out, "-upload"}, "", ErrMissing.Error()},
 		{[]string{"-infile", in}, "", "want -classad"},

@@ -2,6 +2,9 @@
 // session of processes. All state is in the jobs' directories, maintained by POSIX shell scripts at the site (see
 // jobdir/lib.sh), so that any client over any transport can follow a job that another client submitted.
 //
+// New returns the Batch of a site, which is a gridsite.Batch. Jobs never wait: each may use the whole machine,
+// whatever its JobSpec requests, and its walltime is the only limit.
+//
 // A process escapes Cancel only if it leaves the job's session and also removes CORRAL_JOB_DIR from its environment. If
 // several machines share the home directory, a job can be cancelled only through the machine on which it runs; on the
 // other machines Poll reports it as running until its walltime ends.
@@ -108,7 +111,7 @@ func (b *Batch) Cancel(ctx context.Context, tag string, grace time.Duration) err
 	return b.CancelMany(ctx, []string{tag}, grace)
 }
 
-// CancelMany cancels up to atOnce jobs concurrently.
+// CancelMany cancels up to 8 jobs concurrently.
 func (b *Batch) CancelMany(ctx context.Context, tags []string, grace time.Duration) error {
 	return b.Each(ctx, fault.SiteCancel, eachScript, tags, atOnce, cancelScript, jobdir.Seconds(grace))
 }
@@ -119,7 +122,7 @@ func (b *Batch) Forget(ctx context.Context, tag string) error {
 	return b.ForgetMany(ctx, []string{tag})
 }
 
-// ForgetMany forgets up to atOnce jobs concurrently.
+// ForgetMany forgets up to 8 jobs concurrently.
 func (b *Batch) ForgetMany(ctx context.Context, tags []string) error {
 	return b.Each(ctx, fault.SiteForget, eachScript, tags, atOnce, jobdir.Forget, rand.Text())
 }

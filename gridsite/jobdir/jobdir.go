@@ -7,8 +7,9 @@
 // is known even if the batch system has forgotten the job, and every client, over every transport, can continue the
 // work of another client.
 //
-// A script is sent after its library, and receives the site's root as its first argument. Its exit status is its
-// answer; Dirs.Run documents the meanings.
+// A dialect embeds Dirs, which At returns, and adds the commands of its batch system in scripts of its own. A script is
+// sent after its library (Script), and receives the site's root as its first argument. Its exit status is its answer;
+// Dirs.Run documents the meanings.
 package jobdir
 
 import (
@@ -44,8 +45,8 @@ const MaxRead = 8 << 20
 
 // Exit statuses of scripts that are answers, not failures.
 const (
-	ExitRefused = 3
-	exitNoFile  = 4
+	ExitRefused = 3 // the site refused; nothing was done
+	exitNoFile  = 4 // the file does not exist
 )
 
 //go:embed *.sh

@@ -1,4 +1,7 @@
 // Package local implements the transport to this machine: a command is a process group, and files are written directly.
+//
+// Conn is a gridsite.Conn, and its zero value is ready for use. Commands have all rights of this program's user: the
+// package does not confine them.
 package local
 
 import (

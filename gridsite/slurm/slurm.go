@@ -2,6 +2,9 @@
 // node: sbatch, squeue, scancel, and sacct if it is available. The jobs' directories are below root, on a file system
 // shared by the head and the nodes.
 //
+// New returns the Batch of a site, which is a gridsite.Batch. The package never changes Slurm's configuration, and
+// needs neither its REST service nor more rights than those of an ordinary user.
+//
 // Slurm forgets a job several minutes after its end, and many sites keep no accounting. Therefore our batch script
 // (run.sh) records the job's start and end in the job's directory. The scripts use these commands:
 //

@@ -5,6 +5,9 @@
 //	  └─ link: the current connection, and the pause after a failed login
 //	      └─ dialer: logs in at one host after the other, with the user's keys, agent, known_hosts and ssh_config
 //
+// New returns the Conn of a site. It is a gridsite.Conn and implements the optional interfaces Remote, Streamer and
+// Bearer.
+//
 // A login does what the user's own ssh would do: ssh itself reads the configuration (config.go), keys and certificates
 // are tried in its order (keys.go), and its files determine which hosts are trusted (hostkeys.go). Questions go to the
 // person who requested the login; a lost connection is restored without a person.
@@ -110,8 +113,8 @@ func New(contact string, options Options) (*Conn, error) {
 // ctx ends, the command's process group is killed.
 //
 // If a command was sent but did not report its end, the error is of kind Unknown: the command may have had any effect.
-// If the login shell did not reach the command within timing.dial, the error is also Unknown, because the shell may
-// still reach the command.
+// If the login shell did not reach the command within 30 s, the error is also Unknown, because the shell may still
+// reach the command.
 func (c *Conn) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
 	mark := rand.Text()
 	line, err := remoteLine(mark, cmd.Argv)

@@ -8,7 +8,8 @@
 // There are two packages of each HTCondor: one with the programs of a worker, small because every site gets it, and one
 // with those of a pool and its users. An unpacked package is a release folder for package condor.
 //
-// Building runs no programs except apt-get and dpkg-deb, and does not need root.
+// Find describes an Installation, Debian.Unpack downloads one, and Installation.Pack writes a package of it. Building
+// runs no programs except apt-get and dpkg-deb, and does not need root.
 //
 // # How it works
 //

@@ -25,7 +25,7 @@ func Example() {
 	site := sim.Site{Site: plan.Site{Name: "hpc", Host: corral.Resources{CPUs: 8}, Hosts: 1, Pilots: 1, CPUs: 8,
 		Walltime: plan.Unbounded, Overhead: time.Minute,
 		Wait: func(plan.Shape) time.Duration { return 10 * time.Minute }}}
-	pilot := plan.Pilot{Site: "hpc", Hosts: 1, CPUs: 2, Walltime: corral.Seconds(3 * time.Hour)}
+	pilot := plan.Pilot{Site: "hpc", Shape: corral.Shape{Hosts: 1, CPUs: 2, Walltime: corral.Seconds(3 * time.Hour)}}
 	trace := sim.Run(sim.Scenario{
 		Work: sim.WorkOf(work), Sites: []sim.Site{site}, Asks: sim.AsksFor([]plan.Pilot{pilot}, 0, time.Minute),
 	})

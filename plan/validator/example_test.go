@@ -16,7 +16,7 @@ func ExampleAll() {
 	const hour = corral.Seconds(time.Hour)
 	p := &plan.Plan{
 		Feasible: true,
-		Pilots:   []plan.Pilot{{Site: "hpc", Hosts: 1, CPUs: 2, Walltime: 2 * hour, End: hour}},
+		Pilots:   []plan.Pilot{{Site: "hpc", Shape: corral.Shape{Hosts: 1, CPUs: 2, Walltime: 2 * hour}, End: hour}},
 		Point:    plan.Point{Makespan: hour, CoreHours: 2, PeakCPUs: 2, Cost: cost.Amount{Money: 2_000_000, Unit: "ch"}},
 		Billed:   2,
 		Schedule: []plan.Placement{{ID: "a", End: hour}, {ID: "b", End: hour}},

@@ -1,5 +1,8 @@
 // Package ftp reads files from FTP servers for package staging.
 //
+// Open is the opener of the scheme ftp: a program sets it in Fetcher.Open. The package writes nothing to servers, and
+// has no encryption: the digest and the signature of a package protect it.
+//
 // It is a separate package because only corrald uses FTP: the pilot imports staging and should not contain it. Its one
 // invariant: a connection lasts for one file and is closed with its stream.
 package ftp

@@ -1,6 +1,9 @@
 // Package sftp reads files from sftp servers for package staging, through the transport of ssh sites, with the keys,
 // agent, ~/.ssh/config and known hosts of corrald's user.
 //
+// Opener returns the opener of the scheme sftp: a program sets it in Fetcher.Open. The package writes nothing to
+// servers.
+//
 // It is a separate package because only corrald uses ssh: the pilot imports staging and should not contain it. Its one
 // invariant: a connection lasts for one file and is closed with its stream.
 package sftp
