@@ -17,7 +17,7 @@ import (
 var update = flag.Bool("update", false, "write the map of packages into ARCHITECTURE.md")
 
 const (
-	mapBegin = "<!-- The map is written by go test -run TestMap -update ./internal/archtest -->\n```\n"
+	mapBegin = "<!-- The map is written by go test ./internal/archtest -run TestMap -update -->\n```\n"
 	mapEnd   = "```\n<!-- end of the map -->\n"
 )
 
@@ -42,7 +42,7 @@ func TestMap(t *testing.T) {
 		return
 	}
 	if !bytes.Equal(page, want) {
-		t.Error("the map in ARCHITECTURE.md is out of date: go test -run TestMap -update ./internal/archtest writes it")
+		t.Error("the map in ARCHITECTURE.md is out of date: go test ./internal/archtest -run TestMap -update writes it")
 	}
 }
 

@@ -38,7 +38,7 @@ func TestAPIDoc(t *testing.T) {
 		return
 	}
 	if diff := gocmp.Diff(p.String(), string(must(os.ReadFile(pageFile))(t))); diff != "" {
-		t.Errorf("docs/api.md is out of date; run go test -run APIDoc -update ./internal/service/server (-openapi.yaml +page):\n%s", diff)
+		t.Errorf("docs/api.md is out of date; run go test ./internal/service/server -run APIDoc -update (-openapi.yaml +page):\n%s", diff)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestExamples(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(doc, got); diff != "" {
-		t.Errorf("docs/api-examples.md (-document +answers); go test -run Examples -update ./internal/service/server rewrites it:\n%s", diff)
+		t.Errorf("docs/api-examples.md (-document +answers); go test ./internal/service/server -run Examples -update rewrites it:\n%s", diff)
 	}
 }
 
