@@ -48,7 +48,7 @@ type NewTask struct {
 	Note string `json:"note,omitempty"`
 
 	Attributes map[string]string `json:"attributes,omitempty"` // stored and listed, not interpreted
-	After      []Wait            `json:"after,omitempty"`      // conditions that must all hold before it begins
+	After      []Condition       `json:"after,omitempty"`      // conditions that must all hold before it begins
 	Elements   int               `json:"elements,omitempty"`   // size of the array; 0: one task
 	AtOnce     int               `json:"at_once,omitempty"`    // maximum of the array's concurrent tasks; 0: no limit
 }
@@ -60,8 +60,8 @@ type TaskTimes struct {
 	Grace     corral.Seconds `json:"grace_s,omitempty"`      // from SIGTERM to SIGKILL; 0: two seconds
 }
 
-// A Wait is a condition of a task: another task of its run must reach a given point.
-type Wait struct {
+// A Condition is a condition of a task: another task of its run must reach a given point.
+type Condition struct {
 	Task int  `json:"task"` // its number
 	When When `json:"when"`
 }
@@ -170,12 +170,12 @@ func Ranges(numbers []int) string {
 const mostNumbers = 4000
 
 // QueryTasks lists the tasks of a run selected by q, in the order of their numbers.
-func (c *Client) QueryTasks(ctx context.Context, id corral.RunID, q TaskQuery) (all []Task, err error) {
+func (c *Client) QueryTasks(ctx context.Context, id corral.RunID, q TaskQuery) (all []TaskStatus, err error) {
 	if len(q.Numbers) <= mostNumbers {
-		return list[Task](ctx, c, runPath(id)+"/tasks", q.values())
+		return list[TaskStatus](ctx, c, runPath(id)+"/tasks", q.values())
 	}
 	for part := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(q.Numbers))), mostNumbers) {
-		tasks, err := list[Task](ctx, c, runPath(id)+"/tasks", TaskQuery{part, q.States, q.Since}.values())
+		tasks, err := list[TaskStatus](ctx, c, runPath(id)+"/tasks", TaskQuery{part, q.States, q.Since}.values())
 		if err != nil {
 			return nil, err
 		}
@@ -186,7 +186,8 @@ func (c *Client) QueryTasks(ctx context.Context, id corral.RunID, q TaskQuery) (
 
 // WaitTasks returns tasks of an open run once all of them are over. After timeout (0: none) it returns their current
 // states and an error of kind Timeout.
-func (c *Client) WaitTasks(ctx context.Context, id corral.RunID, numbers []int, timeout time.Duration) ([]Task, error) {
+func (c *Client) WaitTasks(ctx context.Context, id corral.RunID, numbers []int,
+	timeout time.Duration) ([]TaskStatus, error) {
 	end := time.Now().Add(timeout)
 	for {
 		left := MaxWait
@@ -196,7 +197,7 @@ func (c *Client) WaitTasks(ctx context.Context, id corral.RunID, numbers []int, 
 		q := TaskQuery{Numbers: numbers}.values()
 		q.Set("wait", UntilEnded)
 		q.Set("timeout_s", strconv.FormatFloat(left.Seconds(), 'f', 3, 64))
-		tasks, err := list[Task](ctx, c, runPath(id)+"/tasks", q)
+		tasks, err := list[TaskStatus](ctx, c, runPath(id)+"/tasks", q)
 		if err != nil {
 			return nil, err
 		}

@@ -223,9 +223,9 @@ type NewRun struct {
 	Open bool `json:"open,omitempty"`
 }
 
-// A Task is one task of a run. Worker, exit status and times are those of its last execution. While a worker holds the
-// task, StartedAt is the time at which the worker received it, and EndedAt is zero.
-type Task struct {
+// A TaskStatus is one task of a run. Worker, exit status and times are those of its last execution. While a worker
+// holds the task, StartedAt is the time at which the worker received it, and EndedAt is zero.
+type TaskStatus struct {
 	ID         string           `json:"id"` // in the workflow
 	State      corral.TaskState `json:"state"`
 	Attempts   int              `json:"attempts"` // executions begun so far
@@ -252,10 +252,10 @@ type Grown struct {
 	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
-// A TaskText is a Task with its times as strings, as corrald writes it: package json takes longer to encode a time.Time
-// than all other fields of a task. Its fields hide those of Task.
+// A TaskText is a TaskStatus with its times as strings, as corrald writes it: package json takes longer to encode a
+// time.Time than all other fields of a task. Its fields hide those of TaskStatus.
 type TaskText struct {
-	*Task
+	*TaskStatus
 	StartedAt string `json:"started_at,omitempty"`
 	EndedAt   string `json:"ended_at,omitempty"`
 	AddedAt   string `json:"added_at,omitempty"`
@@ -263,14 +263,14 @@ type TaskText struct {
 }
 
 // TextOf returns t with its times as strings. The result refers to t.
-func TextOf(t *Task) TaskText {
+func TextOf(t *TaskStatus) TaskText {
 	text := func(at time.Time) string {
 		if at.IsZero() {
 			return ""
 		}
 		return at.Format(time.RFC3339Nano)
 	}
-	all := TaskText{Task: t, StartedAt: text(t.StartedAt), EndedAt: text(t.EndedAt)}
+	all := TaskText{TaskStatus: t, StartedAt: text(t.StartedAt), EndedAt: text(t.EndedAt)}
 	if t.Grown != nil {
 		all.AddedAt, all.OverAt = text(t.AddedAt), text(t.OverAt)
 	}

@@ -106,12 +106,12 @@ func (c *Client) RunHistory(ctx context.Context, id corral.RunID) ([]corral.Entr
 }
 
 // RunTasks lists the run's tasks in the order of the workflow; states (none: all) restricts the list.
-func (c *Client) RunTasks(ctx context.Context, id corral.RunID, states ...corral.TaskState) ([]Task, error) {
+func (c *Client) RunTasks(ctx context.Context, id corral.RunID, states ...corral.TaskState) ([]TaskStatus, error) {
 	q := url.Values{}
 	for _, s := range states {
 		q.Add("state", string(s))
 	}
-	return list[Task](ctx, c, runPath(id)+"/tasks", q)
+	return list[TaskStatus](ctx, c, runPath(id)+"/tasks", q)
 }
 
 // A DiskUse is the disk space that a run's directory uses on corrald's host.

@@ -63,10 +63,10 @@ func (w Work) Runtimes() []time.Duration {
 func (w Work) Jobs(c clustering.Rule) [][]int { return clustering.Jobs(w.Graph, w.Clusterable(), c) }
 
 // Clusterable converts the tasks for package clustering.
-func (w Work) Clusterable() []clustering.Task {
-	tasks := make([]clustering.Task, len(w.Tasks))
+func (w Work) Clusterable() []clustering.Unit {
+	tasks := make([]clustering.Unit, len(w.Tasks))
 	for i, t := range w.Tasks {
-		tasks[i] = clustering.Task{Needs: t.Needs, Estimate: t.Runtime, Label: t.Label}
+		tasks[i] = clustering.Unit{Needs: t.Needs, Estimate: t.Runtime, Label: t.Label}
 	}
 	return tasks
 }

@@ -78,7 +78,9 @@ func (p problem) rehearsed() rehearsal.Problem {
 }
 
 // online simulates a problem with a policy.
-func (p problem) online(policy ensemble.Policy) result { return p.of(cloud.Online(p.Scenario, policy)) }
+func (p problem) online(policy ensemble.Strategy) result {
+	return p.of(cloud.Online(p.Scenario, policy))
+}
 
 // bound plans a problem, and simulates the plan without deviations.
 func (p problem) bound(r spss.Rules) result {

@@ -88,10 +88,10 @@ func (a asleep) spec(rule clustering.Rule) execution.Spec {
 }
 
 // tasks returns the tasks for a clustering.
-func (a asleep) tasks() []clustering.Task {
-	return slices.Collect(func(yield func(clustering.Task) bool) {
+func (a asleep) tasks() []clustering.Unit {
+	return slices.Collect(func(yield func(clustering.Unit) bool) {
 		for i, d := range a.times {
-			t := clustering.Task{Estimate: d, Label: a.wf.Tasks[i].Label()}
+			t := clustering.Unit{Estimate: d, Label: a.wf.Tasks[i].Label()}
 			if t.Needs.CPUs = 1; !yield(t) {
 				return
 			}

@@ -17,7 +17,7 @@ func (d *desk) promise() error {
 	d.printf("\nSlots of 256 processors, at 85 %% load, each taken by itself:\n\n")
 	d.printf("| policy | slots | delay somebody | starts that are planned | are later | are earlier |\n")
 	d.printf("|---|---|---|---|---|---|\n")
-	for _, policy := range []queue.Policy{queue.Conservative, queue.FCFS, queue.EASY} {
+	for _, policy := range []queue.Discipline{queue.Conservative, queue.FCFS, queue.EASY} {
 		m := base.loaded(0.85)
 		m.Policy = policy
 		slots, delaying, starts, later, earlier := 0, 0, 0, 0, 0

@@ -82,7 +82,7 @@ func (d *desk) others() error {
 		all = append(all, machine{Machine: m, name: "KTH-SP2", jobs: exact(jobs)},
 			machine{Machine: m, name: "KTH-SP2, as requested,", jobs: jobs})
 	}
-	for _, policy := range []queue.Policy{queue.EASY, queue.FCFS} {
+	for _, policy := range []queue.Discipline{queue.EASY, queue.FCFS} {
 		m, err := d.lublin(430)
 		if err != nil {
 			return err

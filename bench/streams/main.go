@@ -144,11 +144,11 @@ func (s *stand) chain(ctx context.Context, hops int) (gaps []float64, err error)
 	if err != nil {
 		return nil, err
 	}
-	tasks, err := asks[[]api.Task](ctx, s, "runs", "tasks", strings.TrimSpace(string(out)))
+	tasks, err := asks[[]api.TaskStatus](ctx, s, "runs", "tasks", strings.TrimSpace(string(out)))
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(tasks, func(a, b api.Task) int { return a.StartedAt.Compare(b.StartedAt) })
+	slices.SortFunc(tasks, func(a, b api.TaskStatus) int { return a.StartedAt.Compare(b.StartedAt) })
 	for i := range tasks[1:] {
 		gap := tasks[i+1].StartedAt.Sub(tasks[i].EndedAt)
 		gaps = append(gaps, float64(gap)/float64(time.Millisecond))

@@ -24,7 +24,7 @@ func openPools(
 		Dir:      s.layout.Pools(),
 		Host:     s.poolAddress,
 		Releases: releases,
-		NewQueue: func(cluster corral.Cluster, tools condor.Tools, dir string) condorpool.Queue {
+		NewQueue: func(cluster corral.Cluster, tools condor.Tools, dir string) condorpool.Submitter {
 			return schedd.New(lg.With("cluster", cluster.ID), schedd.Config{Tools: tools, Dir: dir,
 				Lease: s.lease.job})
 		},

@@ -333,7 +333,7 @@ var ensembleTable = listing[record.Ensemble]{
 
 // ensembleReport creates a report from corrald's data about an ensemble.
 func ensembleReport(ctx context.Context, cl *api.Client, id record.ID) (*report.EnsembleReport, error) {
-	f := report.EnsembleFacts{Now: time.Now(), Tasks: map[corral.RunID][]api.Task{}}
+	f := report.EnsembleFacts{Now: time.Now(), Tasks: map[corral.RunID][]api.TaskStatus{}}
 	var err error
 	if f.Ensemble, err = cl.Ensemble(ctx, id); err != nil {
 		return nil, err

@@ -201,7 +201,7 @@ func (v profileVerbs) showModels(merged *profile.Profile) error {
 		columns: []column[profile.Score]{
 			{"tasks", func(s profile.Score) any { return className(s.Transformation, s.Level) }},
 			{"model", func(s profile.Score) any {
-				x, _ := estimator.Estimate(profile.Task{Transformation: s.Transformation, Level: s.Level}, -1)
+				x, _ := estimator.Estimate(profile.Subject{Transformation: s.Transformation, Level: s.Level}, -1)
 				return x.Model
 			}},
 			{"error", share(func(s profile.Score) float64 { return s.Wrong })},

@@ -59,8 +59,9 @@ func (v runVerbs) showTail(c *cli.Context, cl *api.Client, r corral.Run) {
 	if err != nil {
 		return
 	}
-	failed = slices.DeleteFunc(failed, func(t api.Task) bool { return t.EndedAt.IsZero() }) // the task never began
-	slices.SortStableFunc(failed, func(a, b api.Task) int { return a.EndedAt.Compare(b.EndedAt) })
+	neverBegan := func(t api.TaskStatus) bool { return t.EndedAt.IsZero() }
+	failed = slices.DeleteFunc(failed, neverBegan)
+	slices.SortStableFunc(failed, func(a, b api.TaskStatus) int { return a.EndedAt.Compare(b.EndedAt) })
 	for _, t := range failed[:min(len(failed), tailTasks)] {
 		text, err := cl.RunTaskLog(c.Context, r.ID, t.ID, api.LogPart{File: "stderr", Last: tailBytes})
 		lines := lastLines(text)

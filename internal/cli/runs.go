@@ -174,14 +174,14 @@ func (v runVerbs) tasks(c *cli.Context, cl *api.Client, id corral.RunID) error {
 
 // taskTableOf returns the listing for the tasks of a run in the given state. In corrald, the remaining tasks of a
 // cancelled run are waiting or ready, because the run may be resumed; the listing shows them as cancelled.
-func taskTableOf(state corral.RunState) listing[api.Task] {
+func taskTableOf(state corral.RunState) listing[api.TaskStatus] {
 	if state != corral.RunCancelled {
 		return taskTable
 	}
 	l := taskTable
 	l.columns = slices.Clone(l.columns)
-	i := slices.IndexFunc(l.columns, func(c column[api.Task]) bool { return c.name == "state" })
-	l.columns[i].cell = func(t api.Task) any {
+	i := slices.IndexFunc(l.columns, func(c column[api.TaskStatus]) bool { return c.name == "state" })
+	l.columns[i].cell = func(t api.TaskStatus) any {
 		if slices.Contains([]corral.TaskState{corral.TaskWaiting, corral.TaskReady}, t.State) {
 			return "cancelled"
 		}
@@ -321,28 +321,28 @@ var runTable = listing[corral.Run]{
 }
 
 // taskTable shows each task with its last execution.
-var taskTable = listing[api.Task]{
-	id:   func(t api.Task) string { return t.ID },
+var taskTable = listing[api.TaskStatus]{
+	id:   func(t api.TaskStatus) string { return t.ID },
 	none: "no tasks in that state",
-	columns: []column[api.Task]{
-		{"task", func(t api.Task) any { return t.ID }},
-		{"name", func(t api.Task) any {
+	columns: []column[api.TaskStatus]{
+		{"task", func(t api.TaskStatus) any { return t.ID }},
+		{"name", func(t api.TaskStatus) any {
 			if t.Grown == nil {
 				return ""
 			}
 			return workflow.Printable(t.Name)
 		}},
-		{"state", func(t api.Task) any { return t.State }},
-		{"attempts", func(t api.Task) any { return t.Attempts }},
-		{"worker", func(t api.Task) any { return t.Worker }},
-		{"exit", func(t api.Task) any { return exitStatus(t) }},
-		{"took", func(t api.Task) any { return taskDuration(t) }},
-		{"reason", func(t api.Task) any { return cmp.Or(t.Reason, changedInputs(t)) }},
+		{"state", func(t api.TaskStatus) any { return t.State }},
+		{"attempts", func(t api.TaskStatus) any { return t.Attempts }},
+		{"worker", func(t api.TaskStatus) any { return t.Worker }},
+		{"exit", func(t api.TaskStatus) any { return exitStatus(t) }},
+		{"took", func(t api.TaskStatus) any { return taskDuration(t) }},
+		{"reason", func(t api.TaskStatus) any { return cmp.Or(t.Reason, changedInputs(t)) }},
 	},
 }
 
 // changedInputs describes the inputs that a completed task has changed.
-func changedInputs(t api.Task) string {
+func changedInputs(t api.TaskStatus) string {
 	if len(t.ChangedInputs) == 0 {
 		return ""
 	}
@@ -350,7 +350,7 @@ func changedInputs(t api.Task) string {
 }
 
 // exitStatus returns the exit status of a task's last execution, or - if a signal ended the task or it never started.
-func exitStatus(t api.Task) string {
+func exitStatus(t api.TaskStatus) string {
 	switch over := t.State == corral.TaskDone || t.State == corral.TaskFailed; {
 	case t.ExitStatus != nil && *t.ExitStatus >= 0:
 		return fmt.Sprint(*t.ExitStatus)
@@ -361,7 +361,7 @@ func exitStatus(t api.Task) string {
 }
 
 // taskDuration returns the duration of a task's last execution, or "" unless the execution is over.
-func taskDuration(t api.Task) string {
+func taskDuration(t api.TaskStatus) string {
 	if t.EndedAt.IsZero() || t.StartedAt.IsZero() {
 		return ""
 	}

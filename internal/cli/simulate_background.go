@@ -40,7 +40,7 @@ func (v planVerbs) readBackground(c *cli.Context, document *plan.Plan) (*monteca
 	}
 	m := queue.Machine{Policy: queue.EASY, Processors: c.Int("cpus")}
 	if policy := c.String("queue-policy"); policy != "" {
-		m.Policy = queue.Policy(policy)
+		m.Policy = queue.Discipline(policy)
 	}
 	switch {
 	case c.IsSet("waits"):

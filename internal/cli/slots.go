@@ -141,7 +141,7 @@ func (v slotVerbs) liveSources(c *cli.Context, sites []string) (sources []slot.S
 func (v slotVerbs) simulatedSource(c *cli.Context, what string) ([]slot.Source, []*queue.Queue, error) {
 	m, at := queue.Machine{Policy: queue.Conservative, Processors: c.Int("cpus")}, c.Duration("at")
 	if policy := c.String("queue-policy"); policy != "" {
-		m.Policy = queue.Policy(policy)
+		m.Policy = queue.Discipline(policy)
 	}
 	switch {
 	case !m.Policy.Valid():

@@ -119,7 +119,7 @@ func (l load) finish(victim string, from time.Time) {
 		l.t.Errorf("%s killed: run is %s: %s", victim, r.State, r.Reason)
 	}
 	wantOutputs(l.t, r.Dir, len(l.tasks))
-	for _, k := range read[[]api.Task](l.user, "runs", "tasks", l.run) {
+	for _, k := range read[[]api.TaskStatus](l.user, "runs", "tasks", l.run) {
 		executed := strings.Count(l.raw(l.name+"."+k.ID), "\n")
 		if executed < 1 || executed > k.Attempts {
 			l.t.Errorf("%s killed: task %s was executed %d times in %d attempts", victim, k.ID, executed, k.Attempts)

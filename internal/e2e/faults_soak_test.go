@@ -169,7 +169,7 @@ func (l *living) check(run, glidein, marks string) {
 		l.t.Errorf("run %s is %s with %+v: %s", run, r.State, r.Tasks, r.Reason)
 	}
 	wantOutputs(l.t, r.Dir, 4)
-	for _, k := range read[[]api.Task](l.user, "runs", "tasks", run) {
+	for _, k := range read[[]api.TaskStatus](l.user, "runs", "tasks", run) {
 		b, _ := os.ReadFile(filepath.Join(marks, k.ID))
 		if n := strings.Count(string(b), "\n"); n < 1 || n > k.Attempts {
 			l.t.Errorf("task %s was executed %d times in %d attempts", k.ID, n, k.Attempts)

@@ -217,7 +217,7 @@ func (m *matrix) checked(c cell, at int, id, marks string) (got outcome) {
 		bad("run %s is %s with %+v: %s", id, r.State, r.Tasks, r.Reason)
 		return got
 	}
-	tasks := read[[]api.Task](m.user, "runs", "tasks", id)
+	tasks := read[[]api.TaskStatus](m.user, "runs", "tasks", id)
 	if len(tasks) != manyTasks {
 		bad("%d tasks are listed", len(tasks))
 	}

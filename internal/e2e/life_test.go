@@ -82,7 +82,7 @@ func TestWorkerKilled(t *testing.T) {
 		t.Errorf("run is %s with %d requeued, want SUCCEEDED with some: %s", got.State, got.Report.Requeued, got.Reason)
 	}
 	again := 0
-	for _, k := range read[[]api.Task](u, "runs", "tasks", run) {
+	for _, k := range read[[]api.TaskStatus](u, "runs", "tasks", run) {
 		if k.Attempts > 1 {
 			again++
 			record := u.must("runs", "log", run, k.ID, "--file", "record.json")

@@ -133,7 +133,7 @@ func (u *user) wantNothingAt(slurm *gridsitetest.Slurm, sshd *gridsitetest.SSHD,
 func (u *user) wantShared(run string, workers []corral.Worker) {
 	u.t.Helper()
 	done := map[string]int{}
-	for _, k := range read[[]api.Task](u, "runs", "tasks", run) {
+	for _, k := range read[[]api.TaskStatus](u, "runs", "tasks", run) {
 		worker, _, _ := strings.Cut(k.Worker, "+") // behind it is the number of a worker job
 		done[worker]++
 	}

@@ -33,7 +33,7 @@ func usageSurvives(t *testing.T, kills int) {
 	u.let("go")
 	u.must("runs", "wait", run)
 	var took float64 // seconds, by the tasks' own times
-	for _, k := range read[[]api.Task](u, "runs", "tasks", run) {
+	for _, k := range read[[]api.TaskStatus](u, "runs", "tasks", run) {
 		took += k.EndedAt.Sub(k.StartedAt).Seconds()
 	}
 	report := u.run(run).Report

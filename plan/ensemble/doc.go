@@ -2,7 +2,7 @@
 // 6): the workflows by priority, the cost of a machine, the score of the completed workflows, and the view and the
 // requests of a policy that provisions machines.
 //
-// An Ensemble lists the workflows, Terms determine what a machine costs, and a Policy decides from a View which
+// An Ensemble lists the workflows, Terms determine what a machine costs, and a Strategy decides from a View which
 // machines to request or to end, and which workflows to begin. A Plan fixes all of this in advance. Policies are in
 // plan/planner/dpds and plan/planner/spss; plan/sim/cloud simulates them. This package only defines what they share,
 // and decides nothing.

@@ -16,10 +16,10 @@ type Plan struct {
 
 // Planned is a machine of a plan: its tasks in order of time. It is held from the start of the first task to the end of
 // the last.
-type Planned []Slot
+type Planned []Turn
 
-// A Slot is the time of a task on its machine.
-type Slot struct {
+// A Turn is the time of a task on its machine.
+type Turn struct {
 	Workflow, Task int
 	Start, End     time.Duration
 }

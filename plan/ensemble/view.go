@@ -11,13 +11,13 @@ import (
 type View struct {
 	Now      time.Duration
 	Ended    cost.Money // cost of the machines that have ended
-	Machines []Machine  // requested and not ended, in order of request
+	Machines []Instance // requested and not ended, in order of request
 	Asked    int        // machines requested since the beginning
 	Over     bool       // no remaining task may still run
 }
 
-// A Machine is one machine of a view.
-type Machine struct {
+// An Instance is one machine of a view.
+type Instance struct {
 	ID    int
 	From  time.Duration // start of its billing: the request or, for a pilot, the start of its job
 	Held  bool          // the machine is billed; false for a queued pilot, whose From is meaningless
@@ -35,21 +35,21 @@ type Orders struct {
 
 // cost returns the cost of a machine so far, for the periods begun. A queued machine counts one period, which is billed
 // once its job starts.
-func (v View) cost(m Machine, t Terms) cost.Money { return t.Cost(v.held(m)) }
+func (v View) cost(m Instance, t Terms) cost.Money { return t.Cost(v.held(m)) }
 
 // Paid returns how much of the machine's billed time remains.
-func (v View) Paid(m Machine, t Terms) time.Duration {
+func (v View) Paid(m Instance, t Terms) time.Duration {
 	held := v.held(m)
 	return time.Duration(t.Periods(held))*t.Period - held
 }
 
 // Charge returns the additional cost of holding a machine for the given additional time.
-func (v View) Charge(m Machine, t Terms, longer time.Duration) cost.Money {
+func (v View) Charge(m Instance, t Terms, longer time.Duration) cost.Money {
 	held := v.held(m)
 	return t.Times(t.Periods(held+longer) - t.Periods(held))
 }
 
-func (v View) held(m Machine) time.Duration {
+func (v View) held(m Instance) time.Duration {
 	if !m.Held {
 		return 0
 	}
@@ -57,7 +57,7 @@ func (v View) held(m Machine) time.Duration {
 }
 
 // Spent returns the cost so far of the given machines and of all machines that have ended.
-func (v View) Spent(machines []Machine, t Terms) cost.Money {
+func (v View) Spent(machines []Instance, t Terms) cost.Money {
 	sum := v.Ended
 	for _, m := range machines {
 		sum = sum.Plus(v.cost(m, t))
@@ -94,8 +94,8 @@ func (c Claim) Dear(t Terms, money cost.Money) string {
 		t.Amount(price).Brief(), t.Amount(max(0, rest)).Brief())
 }
 
-// A Policy decides about machines and workflows.
-type Policy interface {
+// A Strategy decides about machines and workflows.
+type Strategy interface {
 	Step(View) Orders               // returns the actions on machines; called first at the beginning
 	Admit(View, Claim) Verdict      // decides whether to begin the workflow whose first task is next
 	Place(workflow, task int) int64 // returns the key of a ready task in the queue; the smallest runs next

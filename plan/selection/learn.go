@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// A Run holds the actual and the expected time of a task at a site.
-type Run struct{ Took, Expected float64 }
+// An Observation holds the actual and the expected time of a task at a site.
+type Observation struct{ Took, Expected float64 }
 
 // Factor returns the ratio of actual to expected times at a site: the median, so that a single run that hung has no
 // more weight than any other. It ignores runs with a value that is not positive. n is the number of runs used; without
 // runs the factor is 1.
-func Factor(runs []Run) (factor float64, n int) {
+func Factor(runs []Observation) (factor float64, n int) {
 	var ratios []float64
 	for _, r := range runs {
 		if ratio := r.Took / r.Expected; r.Took > 0 && r.Expected > 0 && !math.IsInf(ratio, 0) && ratio > 0 {

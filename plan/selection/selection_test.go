@@ -250,11 +250,11 @@ func TestShape(t *testing.T) {
 func TestFactor(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 23))
-	var runs []selection.Run
+	var runs []selection.Observation
 	for range 50 {
-		runs = append(runs, selection.Run{Took: 100 * 1.23 * (1 + 0.1*rng.NormFloat64()), Expected: 100})
+		runs = append(runs, selection.Observation{Took: 100 * 1.23 * (1 + 0.1*rng.NormFloat64()), Expected: 100})
 	}
-	clean, n := selection.Factor(append(runs, selection.Run{}, selection.Run{Took: 1}, selection.Run{Took: math.NaN(), Expected: 1}))
+	clean, n := selection.Factor(append(runs, selection.Observation{}, selection.Observation{Took: 1}, selection.Observation{Took: math.NaN(), Expected: 1}))
 	if math.Abs(clean/1.23-1) > 0.05 || n != 50 {
 		t.Errorf("learned %v of %d runs", clean, n)
 	}

@@ -427,7 +427,7 @@ func (w *player) leave() {
 	w.conn.Finish()
 }
 
-func shapeOf(p *jobfiles.Pilot) (s plan.Shape) {
+func shapeOf(p *jobfiles.PilotOrder) (s plan.Shape) {
 	return plan.Shape{Hosts: p.Hosts, Walltime: time.Duration(p.Walltime)}
 }
 

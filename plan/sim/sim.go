@@ -111,8 +111,8 @@ func (x *simulation) ask(a Ask) {
 	}
 	s := x.site(a.Site, a.Queue)
 	x.glideins++
-	g := corral.Glidein{ID: x.glideins, Shape: a.Shape, Idle: corral.Seconds(a.Idle), Overlap: corral.Seconds(a.Overlap),
-		Resubmit: a.Resubmit}
+	g := corral.Glidein{ID: x.glideins, Shape: a.Shape, Idle: corral.Seconds(a.Idle),
+		Overlap: corral.Seconds(a.Overlap), Resubmit: a.Resubmit}
 	g.Hosts = max(1, g.Hosts)
 	if g.MemoryMiB == 0 {
 		g.MemoryMiB = s.Host.MemoryMiB

@@ -278,6 +278,6 @@ func remember(s *site, p *pilot, e corral.JobEvent) {
 }
 
 // orderOf returns the request for workers that the pilot of a glidein receives.
-func orderOf(g corral.Glidein) jobfiles.Pilot {
-	return jobfiles.Pilot{Shape: g.Shape, Idle: g.Idle}
+func orderOf(g corral.Glidein) jobfiles.PilotOrder {
+	return jobfiles.PilotOrder{Shape: g.Shape, Idle: g.Idle}
 }

@@ -23,7 +23,7 @@ const waysThatCount = 0.05
 
 // Candidates returns the rules that are worth trying if each job has the overhead way: no clustering and, if the
 // overhead matters, 1, 2, 4, … jobs per level, jobs of some lengths per level, chains, and labels.
-func Candidates(g *dag.Graph, tasks []Task, way time.Duration) []Rule {
+func Candidates(g *dag.Graph, tasks []Unit, way time.Duration) []Rule {
 	all := []Rule{{}}
 	var work time.Duration
 	for i := range tasks {
@@ -45,7 +45,7 @@ func Candidates(g *dag.Graph, tasks []Task, way time.Duration) []Rule {
 
 // lengths returns the rules for jobs of a given length within a level. The lengths are some multiples of the overhead,
 // except those with which each level would fit into one job.
-func lengths(g *dag.Graph, tasks []Task, way time.Duration) (all []Rule) {
+func lengths(g *dag.Graph, tasks []Unit, way time.Duration) (all []Rule) {
 	work, levels := make([]time.Duration, len(g.LevelSizes())), g.Levels()
 	for i := range tasks {
 		work[levels[i]] += tasks[i].Estimate
@@ -69,7 +69,7 @@ const worthIt = 0.02
 
 // Choose returns the rule with the shortest predicted makespan on a supply, and the reason for the choice. If the
 // number of cpus is unknown, the rule makes jobs long enough that their overhead does not matter.
-func Choose(g *dag.Graph, tasks []Task, s Supply) (best Rule, why string) {
+func Choose(g *dag.Graph, tasks []Unit, s Supply) (best Rule, why string) {
 	candidates := Candidates(g, tasks, s.Way)
 	if len(candidates) == 1 {
 		return Rule{}, fmt.Sprintf("the overhead of %s per job is small compared with the tasks", s.Way)
@@ -103,7 +103,7 @@ func saves(makespan, alone time.Duration) bool {
 // predict returns the makespan of a list schedule of the jobs that a rule makes, including their overhead; ok is false
 // if a job of several tasks takes longer than any worker will stay. A job that needs more cpus than the supply has is
 // assumed to use all cpus of the supply.
-func predict(g *dag.Graph, tasks []Task, r Rule, s Supply) (makespan time.Duration, ok bool) {
+func predict(g *dag.Graph, tasks []Unit, r Rule, s Supply) (makespan time.Duration, ok bool) {
 	jobs := Jobs(g, tasks, r)
 	if jobs == nil {
 		jobs = make([][]int, len(tasks))

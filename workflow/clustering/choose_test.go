@@ -24,8 +24,8 @@ func graph(tb interface{ Fatal(...any) }, n int, edges ...[2]int) *dag.Graph {
 }
 
 // tasks returns n tasks with one cpu and the given runtime.
-func tasks(n int, takes time.Duration) []clustering.Task {
-	return slices.Repeat([]clustering.Task{{Needs: corral.Resources{CPUs: 1}, Estimate: takes}}, n)
+func tasks(n int, takes time.Duration) []clustering.Unit {
+	return slices.Repeat([]clustering.Unit{{Needs: corral.Resources{CPUs: 1}, Estimate: takes}}, n)
 }
 
 // A rule groups tasks with similar needs, and a job needs the maximum of its tasks' needs.
@@ -71,7 +71,7 @@ func TestChoose(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		g      *dag.Graph
-		tasks  []clustering.Task
+		tasks  []clustering.Unit
 		supply clustering.Supply
 		want   string
 		why    string

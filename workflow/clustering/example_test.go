@@ -17,9 +17,9 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	tasks := make([]clustering.Task, 6)
+	tasks := make([]clustering.Unit, 6)
 	for i := range tasks {
-		tasks[i] = clustering.Task{Needs: corral.Resources{CPUs: 1}, Estimate: time.Second}
+		tasks[i] = clustering.Unit{Needs: corral.Resources{CPUs: 1}, Estimate: time.Second}
 	}
 	rule, why := clustering.Choose(g, tasks, clustering.Supply{CPUs: 2, Way: 2 * time.Second})
 	fmt.Println(rule)

@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A Task holds the properties of a task that matter for clustering.
-type Task struct {
+// A Unit holds the properties of a task that matter for clustering.
+type Unit struct {
 	Needs    corral.Resources
 	Estimate time.Duration
 	Label    string // empty: none
@@ -17,7 +17,7 @@ type Task struct {
 
 // Jobs returns the tasks of each job, parents before their children, or nil if each task is a job of its own. Every
 // task is in exactly one job. The rule must not be Auto.
-func Jobs(g *dag.Graph, tasks []Task, by Rule) [][]int {
+func Jobs(g *dag.Graph, tasks []Unit, by Rule) [][]int {
 	switch by.Kind {
 	case Horizontal:
 		return dag.ByLevel(g, by.Groups, kinds(tasks, alike))
@@ -57,7 +57,7 @@ func held(r corral.Resources) corral.Resources { return corral.Resources{CPUs: r
 
 // kinds returns a number for each task. Numbers are equal if same returns equal values for the tasks' needs: only tasks
 // with equal numbers may share a job.
-func kinds(tasks []Task, same func(corral.Resources) corral.Resources) []int {
+func kinds(tasks []Unit, same func(corral.Resources) corral.Resources) []int {
 	kinds := make([]int, len(tasks))
 	number := make(map[corral.Resources]int)
 	for i := range tasks {
@@ -71,7 +71,7 @@ func kinds(tasks []Task, same func(corral.Resources) corral.Resources) []int {
 }
 
 // labels returns a number for each task's label; for a task without a label the number is negative.
-func labels(tasks []Task) []int {
+func labels(tasks []Unit) []int {
 	labels := make([]int, len(tasks))
 	number := make(map[string]int)
 	for i := range tasks {

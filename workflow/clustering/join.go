@@ -50,10 +50,10 @@ func Join(wf *workflow.Workflow, rule Rule) (*workflow.Workflow, []Script, error
 
 // jobs returns the tasks of each job, parents first; together the jobs contain all tasks of wf.
 func jobs(wf *workflow.Workflow, rule Rule) (all [][]int) {
-	tasks := make([]Task, len(wf.Tasks))
+	tasks := make([]Unit, len(wf.Tasks))
 	for i, estimate := range wf.Estimates(0) {
 		t := &wf.Tasks[i]
-		tasks[i] = Task{Needs: t.Resources, Estimate: estimate, Label: t.Label()}
+		tasks[i] = Unit{Needs: t.Resources, Estimate: estimate, Label: t.Label()}
 	}
 	made := Jobs(wf.Graph, tasks, rule)
 	if made == nil {

@@ -8,7 +8,7 @@ import "github.com/corral-pilot/corral/workflow/profile/trace"
 // Input is the number of bytes that were read at least once, as trace.Trace.Distinct computes it, and not the total
 // size of the declared inputs as for a workflow. So for a task that reads nothing twice, Read and Input are equal.
 func Traced(t *trace.Trace, run string) Sample {
-	s := Sample{Task: Task{Transformation: t.Transformation, Level: AllLevels}, Run: run, ID: t.ID}
+	s := Sample{Subject: Subject{Transformation: t.Transformation, Level: AllLevels}, Run: run, ID: t.ID}
 	if t.Run != "" {
 		s.Run = t.Run
 	}

@@ -25,7 +25,7 @@ func TestTracesAreSamples(t *testing.T) {
 		},
 	}
 	s := Traced(tr, "file")
-	want := Sample{Task: Task{Transformation: "seis", Level: AllLevels}, Run: "file", ID: "1"}
+	want := Sample{Subject: Subject{Transformation: "seis", Level: AllLevels}, Run: "file", ID: "1"}
 	for m, v := range map[Metric]float64{
 		Runtime: 10, CPU: 5, Memory: 1 << 20, Virtual: 34 << 20, Read: 3600, Written: 7, Input: 1000,
 	} {

@@ -37,7 +37,7 @@ func TestAProfileEstimatesEveryTaskOfAPublishedWorkflow(t *testing.T) {
 			if !known {
 				size = -1
 			}
-			x, ok := e.Estimate(s.Task, int64(size))
+			x, ok := e.Estimate(s.Subject, int64(size))
 			least, median, most := x.Quantile(0), x.Quantile(0.5), x.Quantile(1)
 			if !ok || x.Samples == 0 || least > median || median > most || x.Mean < least-time.Millisecond ||
 				x.Mean > most+time.Millisecond {
@@ -100,7 +100,7 @@ func TestMemoryAndBytesAreNotScaledByAHostsSpeed(t *testing.T) {
 	p := of(t, samples)
 	e := profile.NewEstimator(p, p.Speeds())
 	for host, want := range map[string]time.Duration{"slow": 100 * time.Second, "fast": 50 * time.Second} {
-		x, ok := e.Estimate(profile.Task{Transformation: "map", Host: host}, -1)
+		x, ok := e.Estimate(profile.Subject{Transformation: "map", Host: host}, -1)
 		if !ok || (x.Point-want).Abs() > time.Millisecond || x.MemoryBytes != 1<<20 || x.ReadBytes != 1000 ||
 			x.WrittenBytes != 500 {
 			t.Errorf("on %s: %+v, want %s, and the rest alike", host, x, want)

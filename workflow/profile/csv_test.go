@@ -197,7 +197,7 @@ func checkReadable(t *testing.T, p *profile.Profile) {
 	speeds := p.Speeds()
 	e := profile.NewEstimator(p, speeds)
 	for _, c := range p.Classes() {
-		x, ok := e.Estimate(profile.Task{Transformation: c.Transformation, Level: c.Level}, 1<<40)
+		x, ok := e.Estimate(profile.Subject{Transformation: c.Transformation, Level: c.Level}, 1<<40)
 		least := min(x.Point, x.Mean, x.SD, x.Quantile(0), x.Draw(0.5), time.Duration(x.MemoryBytes))
 		if ok && (least < 0 || x.Quantile(1) < x.Quantile(0) || x.CPUs < 1) {
 			t.Errorf("%s: %+v", c.Transformation, x)

@@ -132,7 +132,7 @@ type Estimate struct {
 
 // Estimate estimates a task. input is the total size of the task's input files; a negative value means that the size is
 // not known. ok is false if the profile contains no runtime for the transformation.
-func (e *Estimator) Estimate(t Task, input int64) (x Estimate, ok bool) {
+func (e *Estimator) Estimate(t Subject, input int64) (x Estimate, ok bool) {
 	known := e.classes[classKey{t.Transformation, t.Level}]
 	if known == nil {
 		known = e.classes[classKey{t.Transformation, AllLevels}]

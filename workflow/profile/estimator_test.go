@@ -12,7 +12,7 @@ import (
 
 // estimate returns the estimate by p for a task of transformation t.
 func estimate(p *profile.Profile, t string, level int, input int64) (profile.Estimate, bool) {
-	return profile.NewEstimator(p, nil).Estimate(profile.Task{Transformation: t, Level: level}, input)
+	return profile.NewEstimator(p, nil).Estimate(profile.Subject{Transformation: t, Level: level}, input)
 }
 
 // sized returns samples of one run whose runtimes are f of their input sizes.

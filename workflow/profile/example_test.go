@@ -10,7 +10,7 @@ import (
 // A published profile estimates a task of CyberShake: most tasks end earlier than the mean, and a few much later.
 func Example() {
 	p, _ := profile.FromLibrary("cybershake")
-	x, _ := profile.NewEstimator(p, nil).Estimate(profile.Task{Transformation: "SeisSynth"}, -1)
+	x, _ := profile.NewEstimator(p, nil).Estimate(profile.Subject{Transformation: "SeisSynth"}, -1)
 	fmt.Println("mean", x.Mean.Round(time.Second), "median", x.Quantile(0.5).Round(time.Second),
 		"90 %", x.Quantile(0.9).Round(time.Second), "memory", x.MemoryBytes>>20, "MiB")
 	// Output:
@@ -23,7 +23,7 @@ func ExampleProfile_Add() {
 	p := profile.New()
 	for _, run := range []string{"monday", "tuesday"} {
 		for i, input := range []float64{5, 10, 20, 40} {
-			s := profile.Sample{Task: profile.Task{Transformation: "align"}, Run: run, ID: fmt.Sprint(i)}
+			s := profile.Sample{Subject: profile.Subject{Transformation: "align"}, Run: run, ID: fmt.Sprint(i)}
 			s.Values.Set(profile.Runtime, 2*input)
 			s.Values.Set(profile.Input, input*mb)
 			s.Values.Set(profile.Read, 3*input*mb)
@@ -33,7 +33,7 @@ func ExampleProfile_Add() {
 			}
 		}
 	}
-	x, _ := profile.NewEstimator(p, nil).Estimate(profile.Task{Transformation: "align"}, 30*mb)
+	x, _ := profile.NewEstimator(p, nil).Estimate(profile.Subject{Transformation: "align"}, 30*mb)
 	fmt.Println(x.Point, "by the model", x.Model, "from", x.Samples, "tasks")
 	for _, f := range p.Findings() {
 		fmt.Println(f.Transformation, f.Sentence)

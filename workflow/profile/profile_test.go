@@ -21,7 +21,7 @@ type values = map[profile.Metric]float64
 
 // sample returns a sample of transformation t; the last arguments are pairs of a metric and its value.
 func sample(run, id, t string, level int, measured values) profile.Sample {
-	s := profile.Sample{Task: profile.Task{Transformation: t, Level: level}, Run: run, ID: id}
+	s := profile.Sample{Subject: profile.Subject{Transformation: t, Level: level}, Run: run, ID: id}
 	for m, v := range measured {
 		s.Values.Set(m, v)
 	}
@@ -88,7 +88,7 @@ func TestAddRefuses(t *testing.T) {
 		sample("r", "1", "line\nbreak", 0, values{profile.CPU: 1}),
 		sample("r", "1", "map", 0, nil),
 		sample("r", "1", "map", -2, values{profile.CPU: 1}),
-		{Task: profile.Task{Transformation: string([]byte{0xff})}},
+		{Subject: profile.Subject{Transformation: string([]byte{0xff})}},
 	}
 	for _, v := range []float64{-1, math.NaN(), math.Inf(1), math.Inf(-1), 1e300} {
 		bad = append(bad, sample("r", "1", "map", 0, values{profile.Read: v}))

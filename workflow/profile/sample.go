@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A Task identifies a task that was measured, or one whose runtime is to be estimated.
-type Task struct {
+// A Subject identifies a task that was measured, or one whose runtime is to be estimated.
+type Subject struct {
 	Transformation string `json:"transformation"`
 	Level          int    `json:"level"`          // level in its workflow, from 0; AllLevels: not known
 	Host           string `json:"host,omitempty"` // the type of host, see HostType; empty: not known
@@ -21,7 +21,7 @@ type Task struct {
 
 // A Sample holds the measurements of one successful execution of a task.
 type Sample struct {
-	Task
+	Subject
 	Run    string `json:"run"` // the run to which the task belongs; estimates are tested by run
 	ID     string `json:"id"`  // id of the task, unique in its run
 	Values Values `json:"values"`
@@ -84,7 +84,7 @@ func Samples(w *workflow.Workflow, run string) []Sample {
 		if !t.Measured() {
 			continue
 		}
-		s := Sample{Task: task, Run: run, ID: t.ID}
+		s := Sample{Subject: task, Run: run, ID: t.ID}
 		s.Values.Set(Runtime, t.Runtime.Seconds())
 		for _, x := range []struct {
 			m     Metric
@@ -115,17 +115,17 @@ func Execution(w *workflow.Workflow, otherwise string) string {
 	return w.Name + " " + w.ExecutedAt.UTC().Format(time.RFC3339Nano)
 }
 
-// Tasks returns the Task by which a Profile identifies each task of w. Its host is the type of the host on which the
+// Tasks returns the Subject by which a Profile identifies each task of w. Its host is the type of the host on which the
 // task was measured, if it was measured.
-func Tasks(w *workflow.Workflow) []Task {
+func Tasks(w *workflow.Workflow) []Subject {
 	hosts := make(map[string]string, len(w.Machines))
 	for _, m := range w.Machines {
 		hosts[m.Name] = HostType(m)
 	}
 	levels := w.Graph.Levels()
-	all := make([]Task, len(w.Tasks))
+	all := make([]Subject, len(w.Tasks))
 	for i := range w.Tasks {
-		all[i] = Task{transformation(&w.Tasks[i]), levels[i], hosts[w.Tasks[i].Worker]}
+		all[i] = Subject{transformation(&w.Tasks[i]), levels[i], hosts[w.Tasks[i].Worker]}
 	}
 	return all
 }

@@ -45,7 +45,7 @@ func TestSpeeds(t *testing.T) {
 	for host, want := range map[string]time.Duration{
 		"old": 10 * time.Second, "new": 5 * time.Second, "unheard of": 10 * time.Second,
 	} {
-		x, ok := e.Estimate(profile.Task{Transformation: "sort", Host: host}, -1)
+		x, ok := e.Estimate(profile.Subject{Transformation: "sort", Host: host}, -1)
 		if !ok || (x.Point-want).Abs() > time.Millisecond {
 			t.Errorf("sort on %s takes %v, want %v", host, x.Point, want)
 		}

@@ -157,7 +157,7 @@ func (d *demo) execute(ctx context.Context) error {
 }
 
 // outcome shows the activity of the workers, and compares the actual values with the plan.
-func (d *demo) outcome(tasks []api.Task) {
+func (d *demo) outcome(tasks []api.TaskStatus) {
 	r := *d.run.Report
 	s := func(v corral.Seconds) string { return round(time.Duration(v)) }
 	d.out.say("workflow", "%d of %d tasks done, %s", d.run.Tasks.Done, d.run.Tasks.Total, d.plan.compared(d.run))

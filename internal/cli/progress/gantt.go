@@ -18,7 +18,7 @@ var levels = []rune(" ▁▂▃▄▅▆▇█")
 // interval of time. The character's height shows how busy the worker was, and its colour shows the worker's main kind
 // of task.
 type Chart struct {
-	Tasks    []api.Task
+	Tasks    []api.TaskStatus
 	From, To time.Time // the two ends of the scale
 	Now      time.Time // the time until which running tasks are drawn
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/progress"
 )
 
-func task(id, worker string, from, to float64) api.Task {
-	return api.Task{ID: id, Worker: worker, StartedAt: after(from), EndedAt: after(to)}
+func task(id, worker string, from, to float64) api.TaskStatus {
+	return api.TaskStatus{ID: id, Worker: worker, StartedAt: after(from), EndedAt: after(to)}
 }
 
 // Fifty seconds are drawn with fifty characters, so that each character represents a second.
@@ -21,7 +21,7 @@ func TestChart(t *testing.T) {
 	t.Parallel()
 	still := task("merge.1", "w/1", 30, 0) // running; the end is that of an earlier attempt
 	still.EndedAt = time.Time{}
-	chart := progress.Chart{From: began, To: after(50), Now: after(40), Tasks: []api.Task{
+	chart := progress.Chart{From: began, To: after(50), Now: after(40), Tasks: []api.TaskStatus{
 		task("count.0", "w/0", 0, 10), task("count.1", "w/1", 0, 5.5), task("merge.0", "w/0", 20.25, 20.5), still,
 		{ID: "merge.2"}, // not started
 	}}

@@ -18,9 +18,9 @@ import (
 // EnsembleFacts holds corrald's data about an ensemble.
 type EnsembleFacts struct {
 	Ensemble record.Ensemble
-	Runs     []corral.Run                // runs of its workflows
-	Tasks    map[corral.RunID][]api.Task // tasks of each run
-	Glideins []corral.Glidein            // of the ensemble; must include deleted glideins
+	Runs     []corral.Run                      // runs of its workflows
+	Tasks    map[corral.RunID][]api.TaskStatus // tasks of each run
+	Glideins []corral.Glidein                  // of the ensemble; must include deleted glideins
 	Now      time.Time
 }
 
@@ -90,7 +90,7 @@ func OfEnsemble(f EnsembleFacts) *EnsembleReport {
 const sinceBegun = "the ensemble's beginning"
 
 // memberStays returns the times at which tasks of a workflow ran.
-func memberStays(from time.Time, name string, tasks []api.Task, end corral.Seconds) (all []stay) {
+func memberStays(from time.Time, name string, tasks []api.TaskStatus, end corral.Seconds) (all []stay) {
 	for _, t := range tasks {
 		if t.StartedAt.IsZero() || t.Worker == "" {
 			continue

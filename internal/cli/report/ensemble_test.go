@@ -27,7 +27,7 @@ func TestOfEnsemble(t *testing.T) {
 		Runs: []corral.Run{
 			{ID: 7, State: corral.RunSucceeded, CreatedAt: at(1), EndedAt: at(11), Tasks: corral.RunTasks{Done: 1}},
 			{ID: 8, State: corral.RunCancelled, CreatedAt: at(2), EndedAt: at(60)}},
-		Tasks: map[corral.RunID][]api.Task{
+		Tasks: map[corral.RunID][]api.TaskStatus{
 			7: {{ID: "x", Worker: "one/0", StartedAt: at(1), EndedAt: at(11)}},
 			8: {{ID: "y", Worker: "one/0", StartedAt: at(11), EndedAt: at(60)}, {ID: "z"}}},
 		Glideins: []corral.Glidein{{

@@ -25,7 +25,7 @@ type Facts struct {
 	Revisions []corral.Revision
 	Glideins  []corral.Glidein // with the plan's label; must include deleted glideins
 	Run       *corral.Run      // the latest run with the plan's label; nil: none
-	Tasks     []api.Task       // tasks of Run
+	Tasks     []api.TaskStatus // tasks of Run
 	Ledgers   []api.Ledger     // ledgers of the sites of the plan's pilots, if known
 	Now       time.Time
 }
@@ -174,7 +174,7 @@ func billed(id corral.PlanID, unit cost.Unit, ledgers []api.Ledger) *cost.Amount
 }
 
 // kinds compares the durations of tasks with those in the plan's schedule.
-func kinds(tasks []api.Task, document *plan.Plan) (all []Kind) {
+func kinds(tasks []api.TaskStatus, document *plan.Plan) (all []Kind) {
 	planned := make(map[string]plan.Placement, len(document.Schedule))
 	for _, at := range document.Schedule {
 		planned[at.ID] = at

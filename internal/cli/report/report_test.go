@@ -44,8 +44,8 @@ func facts(t *testing.T, workflow string) report.Facts {
 	attempt := func(from, to float64) corral.Job {
 		return corral.Job{State: corral.JobEnded, StartedAt: after(from), EndedAt: after(to)}
 	}
-	task := func(id string, from, to float64) api.Task {
-		return api.Task{ID: id, State: corral.TaskDone, StartedAt: after(from), EndedAt: after(to)}
+	task := func(id string, from, to float64) api.TaskStatus {
+		return api.TaskStatus{ID: id, State: corral.TaskDone, StartedAt: after(from), EndedAt: after(to)}
 	}
 	return report.Facts{
 		Plan: corral.Plan{ID: 3, State: corral.PlanReleased, Document: document, BeganAt: began},
@@ -55,7 +55,7 @@ func facts(t *testing.T, workflow string) report.Facts {
 			{
 				Shape:    corral.Shape{Hosts: 3, CPUs: 1},
 				Attempts: []corral.Job{{State: corral.JobRunning, StartedAt: after(20)}, {}}}},
-		Tasks: []api.Task{task("a", 0, 8), task("b", 12, 22), task("c", 20, 25),
+		Tasks: []api.TaskStatus{task("a", 0, 8), task("b", 12, 22), task("c", 20, 25),
 			{ID: "d", State: corral.TaskFailed, StartedAt: after(20), EndedAt: after(21)}},
 		Ledgers: []api.Ledger{{Statement: cost.Statement{Unit: cost.CPUHours, Plans: []cost.Line{
 			{Plan: 2, Spending: cost.Spending{Billed: 9_000_000}},

@@ -17,7 +17,7 @@ import (
 type RunFacts struct {
 	Run      corral.Run
 	Flow     *workflow.Workflow // the workflow that was run; once the run is over, with measurements
-	Tasks    []api.Task
+	Tasks    []api.TaskStatus
 	Glideins []corral.Glidein // of the run's cluster; must include deleted glideins
 	Plan     *Report          // report of the plan that the run's label names; nil: none
 	Now      time.Time
@@ -213,7 +213,7 @@ func heldBy(f RunFacts, all []stay, end corral.Seconds) (held []plot.Span) {
 
 // measured summarizes the measurements of each transformation's tasks.
 func measured(f RunFacts) []Measurement {
-	state := make(map[string]*api.Task, len(f.Tasks))
+	state := make(map[string]*api.TaskStatus, len(f.Tasks))
 	for i := range f.Tasks {
 		state[f.Tasks[i].ID] = &f.Tasks[i]
 	}

@@ -38,8 +38,8 @@ func runFacts(t *testing.T) report.RunFacts {
 	if err := b.Build(workflow.Place{}); err != nil {
 		t.Fatal(err)
 	}
-	task := func(id, worker string, from, to float64) api.Task {
-		return api.Task{ID: id, State: corral.TaskDone, Worker: worker, StartedAt: at(from), EndedAt: at(to), Attempts: 1}
+	task := func(id, worker string, from, to float64) api.TaskStatus {
+		return api.TaskStatus{ID: id, State: corral.TaskDone, Worker: worker, StartedAt: at(from), EndedAt: at(to), Attempts: 1}
 	}
 	failed := task("d", "two/0", 13, 16)
 	failed.State = corral.TaskFailed
@@ -54,7 +54,7 @@ func runFacts(t *testing.T) report.RunFacts {
 		Run: corral.Run{ID: 7, Workflow: "fork", State: corral.RunFailed, CreatedAt: at(0), EndedAt: at(17),
 			Tasks: corral.RunTasks{Total: 4, Done: 3, Failed: 1}},
 		Flow:     flow,
-		Tasks:    []api.Task{task("a", "one/0", 1, 5), task("b", "one/0", 6, 12), task("c", "two/0", 10, 13), failed},
+		Tasks:    []api.TaskStatus{task("a", "one/0", 1, 5), task("b", "one/0", 6, 12), task("c", "two/0", 10, 13), failed},
 		Glideins: []corral.Glidein{pilot("one", -100, 12), pilot("two", 10, 0), pilot("old", -100, -50)},
 		Now:      at(100),
 	}
@@ -104,10 +104,10 @@ func TestARunThatGoesOn(t *testing.T) {
 	f.Glideins[0].Attempts[0].EndedAt = time.Time{}
 	f.Flow.Tasks[0].MemoryBytes = 1 << 30
 	f.Flow.Tasks[3].CPUs = 8
-	running := func(id string, from time.Duration) api.Task {
-		return api.Task{ID: id, State: corral.TaskRunning, Worker: "one/0", StartedAt: f.Run.CreatedAt.Add(from)}
+	running := func(id string, from time.Duration) api.TaskStatus {
+		return api.TaskStatus{ID: id, State: corral.TaskRunning, Worker: "one/0", StartedAt: f.Run.CreatedAt.Add(from)}
 	}
-	f.Tasks = []api.Task{f.Tasks[0], running("b", 6*time.Second), running("c", 7*time.Second),
+	f.Tasks = []api.TaskStatus{f.Tasks[0], running("b", 6*time.Second), running("c", 7*time.Second),
 		{ID: "d", State: corral.TaskReady}}
 	r := report.OfRun(f)
 	want := report.TimeUse{Running: 18 * second, Dispatch: 2 * second}

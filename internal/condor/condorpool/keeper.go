@@ -357,8 +357,8 @@ func (k *keeper) stream(c corral.Cluster, tools condor.Tools) (*stream.Stream, e
 }
 
 // queue returns the cluster's job queue.
-func (k *keeper) queue(c corral.Cluster, tools condor.Tools) (run.Queue, error) {
-	return k.shared.jobQueue("cluster "+c.Name, func() (Queue, error) {
+func (k *keeper) queue(c corral.Cluster, tools condor.Tools) (run.Dispatcher, error) {
+	return k.shared.jobQueue("cluster "+c.Name, func() (Submitter, error) {
 		if err := k.dir.mkdir(queueDir); err != nil {
 			return nil, err
 		}

@@ -49,9 +49,9 @@ type Releases interface {
 	Prune(keep []string) error
 }
 
-// A Queue is a cluster's job queue. It must be closed.
-type Queue interface {
-	run.Queue
+// A Submitter is a cluster's job queue. It must be closed.
+type Submitter interface {
+	run.Dispatcher
 	Close()
 }
 
@@ -62,7 +62,7 @@ type Config struct {
 	Releases Releases
 	// NewQueue returns a cluster's job queue; dir exists and belongs to the queue. The queue is closed when the
 	// cluster is removed and when Run ends.
-	NewQueue func(cluster corral.Cluster, tools condor.Tools, dir string) Queue
+	NewQueue func(cluster corral.Cluster, tools condor.Tools, dir string) Submitter
 	// NewStream returns a cluster's queue of streamed tasks, under the same conditions as NewQueue; glideins returns
 	// the cluster's workers.
 	NewStream func(cluster corral.ClusterID, tools condor.Tools, dir string, glideins func() []corral.Worker) (
@@ -201,7 +201,7 @@ func (p *Keepers) ready(ctx context.Context, id corral.ClusterID) (*keeper, corr
 }
 
 // Queue returns the job queue of a READY cluster. The queue remains the same while the pool is stopped or restarted.
-func (p *Keepers) Queue(c corral.Cluster) (run.Queue, error) {
+func (p *Keepers) Queue(c corral.Cluster) (run.Dispatcher, error) {
 	k, c, tools, err := p.ready(context.Background(), c.ID)
 	if err != nil {
 		return nil, err

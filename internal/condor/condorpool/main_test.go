@@ -56,7 +56,7 @@ func (installed) Prune([]string) error { return nil }
 
 // A queue is a dummy, because these tests submit no job to it.
 type queue struct {
-	run.Queue
+	run.Dispatcher
 	closed bool
 }
 
@@ -93,7 +93,7 @@ func (w *world) begin() {
 		Dir:      filepath.Join(w.dir, "clusters"),
 		Host:     netip.MustParseAddr("127.0.0.1"),
 		Releases: installed{},
-		NewQueue: func(corral.Cluster, condor.Tools, string) Queue { return &queue{} },
+		NewQueue: func(corral.Cluster, condor.Tools, string) Submitter { return &queue{} },
 		RunAs:    programs.Unprivileged(),
 	})
 	ctx, cancel := context.WithCancel(context.Background())

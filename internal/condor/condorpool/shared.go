@@ -20,7 +20,7 @@ type shared struct {
 	retired bool          // no new queue may be created, because it would never be closed
 	pool    *condor.Pool  // nil until the pool is found, and always nil for a remote pool
 	tools   *condor.Tools // nil until the pool is found
-	queue   Queue
+	queue   Submitter
 	stream  *stream.Stream // nil until the stream is requested
 	workers []corral.Worker
 }
@@ -67,7 +67,7 @@ func (s *shared) lost() {
 }
 
 // jobQueue returns the job queue of the cluster named place, and creates it if necessary.
-func (s *shared) jobQueue(place string, newQueue func() (Queue, error)) (q Queue, err error) {
+func (s *shared) jobQueue(place string, newQueue func() (Submitter, error)) (q Submitter, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

@@ -1,4 +1,4 @@
-// Package schedd implements run.Queue on an HTCondor schedd.
+// Package schedd implements run.Dispatcher on an HTCondor schedd.
 //
 // A job of a run becomes one HTCondor job. Its key is a digest of its tasks and their attempts, by which corrald
 // recognizes the job after a restart, whatever number the schedd has assigned. A job has a parcel (see package parcel)

@@ -40,7 +40,7 @@ func (s *site) tool(name string, args ...string) {
 }
 
 // one returns a run at a site with a single job, which has started.
-func (s *site) one(j execution.Job) (*Queue, *recorder) {
+func (s *site) one(j execution.Job) (*Submitter, *recorder) {
 	s.Helper()
 	r := newRecorder()
 	q := s.queue()

@@ -34,9 +34,9 @@ type Config struct {
 	Patience time.Duration
 }
 
-// A Queue submits the jobs of runs to a schedd. It implements run.Queue. It only manages the trackers: each run has at
-// most one tracker that serves it, and possibly earlier trackers that clean up one after the other.
-type Queue struct {
+// A Submitter submits the jobs of runs to a schedd. It implements run.Dispatcher. It only manages the trackers: each
+// run has at most one tracker that serves it, and possibly earlier trackers that clean up one after the other.
+type Submitter struct {
 	lg  *slog.Logger
 	cfg Config
 
@@ -50,10 +50,10 @@ type Queue struct {
 }
 
 // New returns a queue, which must be closed.
-func New(lg *slog.Logger, cfg Config) *Queue {
+func New(lg *slog.Logger, cfg Config) *Submitter {
 	cfg.Lease, cfg.Claim = cmp.Or(cfg.Lease, 2*time.Minute), cmp.Or(cfg.Claim, 30*time.Second)
 	cfg.Patience = cmp.Or(cfg.Patience, 5*time.Minute)
-	q := &Queue{
+	q := &Submitter{
 		lg: lg, cfg: cfg, swept: make(chan struct{}),
 		trackers: map[corral.RunID]*tracker{}, closing: map[corral.RunID]*tracker{},
 	}
@@ -64,7 +64,7 @@ func New(lg *slog.Logger, cfg Config) *Queue {
 }
 
 // Attach makes sink the owner of the run's jobs, replacing any other sink.
-func (q *Queue) Attach(run corral.RunID, sink dispatch.Sink) {
+func (q *Submitter) Attach(run corral.RunID, sink dispatch.Sink) {
 	if t := q.tracker(run); t != nil {
 		t.life.cancel()
 		<-t.life.gone
@@ -83,7 +83,7 @@ func (q *Queue) Attach(run corral.RunID, sink dispatch.Sink) {
 }
 
 // serve runs a tracker, and forgets the run once its files are gone.
-func (q *Queue) serve(t *tracker) {
+func (q *Submitter) serve(t *tracker) {
 	defer close(t.life.gone)
 	t.main()
 	q.mu.Lock()
@@ -94,7 +94,7 @@ func (q *Queue) serve(t *tracker) {
 }
 
 // Detach drops the run, removes its jobs from the schedd and deletes their files. It does not wait for HTCondor.
-func (q *Queue) Detach(run corral.RunID) {
+func (q *Submitter) Detach(run corral.RunID) {
 	q.mu.Lock()
 	t := q.trackers[run]
 	delete(q.trackers, run)
@@ -109,7 +109,7 @@ func (q *Queue) Detach(run corral.RunID) {
 }
 
 // Submit queues jobs of attached runs.
-func (q *Queue) Submit(jobs []execution.Job) {
+func (q *Submitter) Submit(jobs []execution.Job) {
 	for len(jobs) > 0 {
 		run, n := jobs[0].Run, 1
 		for n < len(jobs) && jobs[n].Run == run {
@@ -124,20 +124,20 @@ func (q *Queue) Submit(jobs []execution.Job) {
 
 // Cancel removes jobs of the run from the schedd and returns them to the run: all jobs, or those with the given
 // numbers.
-func (q *Queue) Cancel(run corral.RunID, jobs ...int64) {
+func (q *Submitter) Cancel(run corral.RunID, jobs ...int64) {
 	q.ask(run, request{cancel: len(jobs) == 0, kill: jobs})
 }
 
 // Withdraw removes the given jobs that no worker has started from the schedd, and returns them to the run.
-func (q *Queue) Withdraw(run corral.RunID, seqs []int64) { q.ask(run, request{withdraw: seqs}) }
+func (q *Submitter) Withdraw(run corral.RunID, seqs []int64) { q.ask(run, request{withdraw: seqs}) }
 
 // Expect searches for jobs from before a restart, whichever worker runs them now.
-func (q *Queue) Expect(run corral.RunID, _ string, jobs []execution.Job) {
+func (q *Submitter) Expect(run corral.RunID, _ string, jobs []execution.Job) {
 	q.ask(run, request{expect: jobs})
 }
 
 // ask passes a request to a run's tracker, and returns false if there is no tracker.
-func (q *Queue) ask(run corral.RunID, r request) bool {
+func (q *Submitter) ask(run corral.RunID, r request) bool {
 	t := q.tracker(run)
 	if t != nil {
 		t.mail.put(r)
@@ -145,14 +145,14 @@ func (q *Queue) ask(run corral.RunID, r request) bool {
 	return t != nil
 }
 
-func (q *Queue) tracker(run corral.RunID) *tracker {
+func (q *Submitter) tracker(run corral.RunID) *tracker {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.trackers[run]
 }
 
-// Close detaches from all runs. Their jobs continue and are found again by the next Queue with the same Dir.
-func (q *Queue) Close() {
+// Close detaches from all runs. Their jobs continue and are found again by the next Submitter with the same Dir.
+func (q *Submitter) Close() {
 	q.quit()
 	<-q.swept
 	q.mu.Lock()
@@ -169,7 +169,7 @@ func (q *Queue) Close() {
 
 // sweep cleans up after runs for which the previous corrald could not do so before it ended. Runs that are still wanted
 // have attached themselves before the cleanup begins.
-func (q *Queue) sweep(ctx context.Context) {
+func (q *Submitter) sweep(ctx context.Context) {
 	defer close(q.swept)
 	select {
 	case <-ctx.Done():
@@ -188,7 +188,7 @@ func (q *Queue) sweep(ctx context.Context) {
 }
 
 // abandon cleans up after a run unless it is attached.
-func (q *Queue) abandon(run corral.RunID) {
+func (q *Submitter) abandon(run corral.RunID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.trackers[run] != nil || q.closing[run] != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-var _ run.Queue = (*Queue)(nil)
+var _ run.Dispatcher = (*Submitter)(nil)
 
 // A recorder is a run's sink that records its calls.
 type recorder struct {
@@ -100,7 +100,7 @@ func (s *site) lg() *slog.Logger {
 	return slog.New(slog.NewTextHandler(io.MultiWriter(s.Output(), &s.said), nil))
 }
 
-func (s *site) queue() *Queue {
+func (s *site) queue() *Submitter {
 	q := New(s.lg(), Config{Tools: s.pool.Tools(), Dir: filepath.Join(s.dir, "q")})
 	s.Cleanup(q.Close)
 	return q
@@ -188,7 +188,7 @@ func TestRunOfTenJobs(t *testing.T) {
 }
 
 // all submits jobs and waits until they are over.
-func (s *site) all(q *Queue, r *recorder, jobs ...execution.Job) {
+func (s *site) all(q *Submitter, r *recorder, jobs ...execution.Job) {
 	s.Helper()
 	q.Submit(jobs)
 	eventually(s, "end of the jobs", func() bool { return r.ended() == len(jobs) })

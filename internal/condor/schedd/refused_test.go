@@ -12,7 +12,7 @@ import (
 )
 
 // impatient returns a queue that retries refused jobs for one second.
-func (s *site) impatient() *Queue {
+func (s *site) impatient() *Submitter {
 	q := New(s.lg(), Config{Tools: s.pool.Tools(), Dir: filepath.Join(s.dir, "q"), Patience: time.Second})
 	s.Cleanup(q.Close)
 	return q

@@ -27,13 +27,15 @@ type corrald struct {
 	*site
 	db      *store.DB
 	cluster corral.ClusterID
-	queue   *Queue
+	queue   *Submitter
 	manager *run.Manager
 	stop    func()
 }
 
 // Queue and Offer implement run.Clusters.
-func (c *corrald) Queue(corral.ClusterID, corral.RunOptions) (run.Queue, error) { return c.queue, nil }
+func (c *corrald) Queue(corral.ClusterID, corral.RunOptions) (run.Dispatcher, error) {
+	return c.queue, nil
+}
 
 func (c *corrald) Offer(context.Context, corral.ClusterID) (execution.Offer, error) {
 	shape := execution.Capacity{Worker: "g/0", CPUs: 2, MemoryMiB: 256, Left: time.Hour}

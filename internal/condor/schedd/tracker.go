@@ -43,7 +43,7 @@ type tracker struct {
 }
 
 // newTracker returns a tracker without data about its run; it does not start the tracker's goroutine.
-func newTracker(q *Queue, run corral.RunID, sink dispatch.Sink) *tracker {
+func newTracker(q *Submitter, run corral.RunID, sink dispatch.Sink) *tracker {
 	dir := filepath.Join(q.cfg.Dir, strconv.FormatInt(int64(run), 10))
 	lg := q.lg.With("run", run)
 	return &tracker{

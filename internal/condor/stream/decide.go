@@ -43,7 +43,7 @@ type World struct {
 	Glideins []corral.Worker // the pool's workers, with the resources that are free according to HTCondor
 	Workers  []corral.Worker // connected workers, one for each running worker job
 	Absent   []string        // ids of workers without a connection
-	Jobs     []Job           // in the schedd's queue
+	Jobs     []WorkerJob     // in the schedd's queue
 }
 
 // A State is the state of a worker job.
@@ -57,8 +57,8 @@ const (
 	Leaving              // removed, but the slot is not free yet
 )
 
-// A Job is a worker job in the schedd's queue.
-type Job struct {
+// A WorkerJob is a worker job in the schedd's queue.
+type WorkerJob struct {
 	ID       eventlog.JobID
 	Number   int64
 	Glidein  string // the only pool worker on which the job can run
@@ -86,8 +86,8 @@ const (
 // An Order is an action to be performed now.
 type Order struct {
 	Deed Deed
-	Job  Job    // for a Start only Glidein, CPUs and Priority; for a Retire only Glidein and Number
-	Why  string // reason of a removal
+	Job  WorkerJob // for a Start only Glidein, CPUs and Priority; for a Retire only Glidein and Number
+	Why  string    // reason of a removal
 
 	Worker string // the worker, for a Bury
 
@@ -101,18 +101,18 @@ func Decide(now time.Time, w World) (orders []Order) {
 		if now.Before(w.AloneFrom.Add(linger)) {
 			return nil
 		}
-		return removals(w.Jobs, "no run is left", func(Job) bool { return true })
+		return removals(w.Jobs, "no run is left", func(WorkerJob) bool { return true })
 	}
 	there := map[string]bool{}
 	for _, g := range w.Glideins {
 		there[g.ID] = g.Connected && !g.Draining
 	}
 	want := w.demand()
-	orders = removals(w.Jobs, "HTCondor holds it", func(j Job) bool { return j.State == Held })
-	orders = append(orders, removals(w.Jobs, "its glidein is gone", func(j Job) bool {
+	orders = removals(w.Jobs, "HTCondor holds it", func(j WorkerJob) bool { return j.State == Held })
+	orders = append(orders, removals(w.Jobs, "its glidein is gone", func(j WorkerJob) bool {
 		return j.State == Idle && !there[j.Glidein] && now.Sub(j.Since) > surplus
 	})...)
-	orders = append(orders, removals(w.Jobs, "nothing waits for it", func(j Job) bool {
+	orders = append(orders, removals(w.Jobs, "nothing waits for it", func(j WorkerJob) bool {
 		return j.State == Idle && there[j.Glidein] && want == 0 && now.Sub(j.Since) > surplus
 	})...)
 	for _, j := range w.Jobs {
@@ -128,7 +128,7 @@ func Decide(now time.Time, w World) (orders []Order) {
 }
 
 // removals returns orders to remove the jobs that match. A job in state Leaving has already been removed.
-func removals(jobs []Job, why string, is func(Job) bool) (orders []Order) {
+func removals(jobs []WorkerJob, why string, is func(WorkerJob) bool) (orders []Order) {
 	for _, j := range jobs {
 		if j.State != Leaving && is(j) {
 			orders = append(orders, Order{Deed: Remove, Job: j, Why: why})
@@ -150,7 +150,8 @@ func (w *World) demand() (cpus int) {
 // their processes. While a job is in the queue its worker may reconnect until its lease expires.
 func (w *World) burials() (orders []Order) {
 	for _, id := range w.Absent {
-		if !slices.ContainsFunc(w.Jobs, func(j Job) bool { return jobfiles.StreamWorker(j.Glidein, j.Number) == id }) {
+		same := func(j WorkerJob) bool { return jobfiles.StreamWorker(j.Glidein, j.Number) == id }
+		if !slices.ContainsFunc(w.Jobs, same) {
 			orders = append(orders, Order{Deed: Bury, Worker: id})
 		}
 	}
@@ -174,7 +175,7 @@ func (w *World) starts(now time.Time, want int) (orders []Order) {
 		cpus := max(1, need.CPUs, min(want, h.free.CPUs))
 		want -= cpus
 		orders = append(orders, Order{
-			Deed: Start, Need: need, Job: Job{Glidein: h.id, CPUs: cpus, Priority: w.Priority},
+			Deed: Start, Need: need, Job: WorkerJob{Glidein: h.id, CPUs: cpus, Priority: w.Priority},
 		})
 	}
 	return orders
@@ -191,7 +192,7 @@ func (w *World) coming(now time.Time) (cpus int) {
 }
 
 // dialled reports whether a job's worker has connected.
-func (w *World) dialled(j Job) bool {
+func (w *World) dialled(j WorkerJob) bool {
 	id := jobfiles.StreamWorker(j.Glidein, j.Number)
 	return slices.ContainsFunc(w.Workers, func(s corral.Worker) bool { return s.ID == id })
 }

@@ -31,8 +31,8 @@ func waiting(jobs, cpus int) []matching.Class {
 }
 
 // in returns a worker job that has been in a state for a duration.
-func in(state State, number int64, on string, cpus int, since time.Duration) Job {
-	return Job{
+func in(state State, number int64, on string, cpus int, since time.Duration) WorkerJob {
+	return WorkerJob{
 		ID: eventlog.JobID{Cluster: int(number)}, Number: number, Glidein: on, State: state, CPUs: cpus, Since: now.Add(-since),
 	}
 }
@@ -93,48 +93,48 @@ func TestDecide(t *testing.T) {
 		"too wide a task":          {World{Runs: 1, Waiting: waiting(2, 5), Glideins: all}, ""},
 		"memory of the larger one": {World{Runs: 1, Waiting: hungry, Glideins: []corral.Worker{b, a}}, "start 1 on a"},
 		"memory that a worker job has, before HTCondor says so": {World{Runs: 1, Waiting: hungry, Glideins: []corral.Worker{a},
-			Jobs: []Job{fed}, Workers: []corral.Worker{dialled(1, "a", 1)}}, ""},
+			Jobs: []WorkerJob{fed}, Workers: []corral.Worker{dialled(1, "a", 1)}}, ""},
 		"longer than any glidein": {World{Runs: 1, Waiting: long, Glideins: all}, ""},
 		"others' jobs run there":  {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{glidein("a", 4, 1)}}, "start 1 on a"},
 		"it drains":               {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{draining}}, ""},
 		"it ends":                 {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{ending}}, ""},
 		"a job waits there": {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{a},
-			Jobs: []Job{in(Idle, 1, "a", 2, 0)}}, ""},
-		"one comes": {World{Runs: 1, Waiting: waiting(4, 1), Glideins: all, Jobs: []Job{in(Running, 1, "a", 4, 0)}}, ""},
+			Jobs: []WorkerJob{in(Idle, 1, "a", 2, 0)}}, ""},
+		"one comes": {World{Runs: 1, Waiting: waiting(4, 1), Glideins: all, Jobs: []WorkerJob{in(Running, 1, "a", 4, 0)}}, ""},
 		"one does not come": {World{Runs: 1, Waiting: waiting(4, 1), Glideins: all,
-			Jobs: []Job{in(Running, 1, "a", 4, time.Minute)}}, "start 2 on b"},
+			Jobs: []WorkerJob{in(Running, 1, "a", 4, time.Minute)}}, "start 2 on b"},
 		"it has dialled in, and more waits": {World{Runs: 1, Waiting: waiting(4, 1), Glideins: all,
-			Jobs: []Job{in(Running, 1, "a", 4, 0)}, Workers: []corral.Worker{dialled(1, "a", 4)}}, "start 2 on b"},
+			Jobs: []WorkerJob{in(Running, 1, "a", 4, 0)}, Workers: []corral.Worker{dialled(1, "a", 4)}}, "start 2 on b"},
 		"tasks wait at a worker": {World{Runs: 1, Behind: 2, Glideins: all,
-			Jobs: []Job{in(Running, 1, "a", 4, 0)}, Workers: []corral.Worker{dialled(1, "a", 4)}}, "start 2 on b"},
+			Jobs: []WorkerJob{in(Running, 1, "a", 4, 0)}, Workers: []corral.Worker{dialled(1, "a", 4)}}, "start 2 on b"},
 		"its job is gone, and so is it": {World{Runs: 1, Glideins: all, Absent: []string{"a+1"}, Workers: []corral.Worker{dialled(2, "b", 2)}}, "bury a+1"},
 		"its job is there, and may come back": {World{Runs: 1, Glideins: all, Absent: []string{"a+1"},
-			Jobs: []Job{in(Running, 1, "a", 4, time.Hour)}}, ""},
+			Jobs: []WorkerJob{in(Running, 1, "a", 4, time.Hour)}}, ""},
 		"the collector is late": {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{a},
-			Jobs: []Job{in(Running, 1, "a", 4, time.Minute)}, Workers: []corral.Worker{dialled(1, "a", 4)}}, ""},
+			Jobs: []WorkerJob{in(Running, 1, "a", 4, time.Minute)}, Workers: []corral.Worker{dialled(1, "a", 4)}}, ""},
 		"HTCondor holds it": {World{Runs: 1, Waiting: waiting(2, 1), Glideins: []corral.Worker{b},
-			Jobs: []Job{in(Held, 1, "b", 2, 0)}}, "remove 1: HTCondor holds it; start 2 on b"},
+			Jobs: []WorkerJob{in(Held, 1, "b", 2, 0)}}, "remove 1: HTCondor holds it; start 2 on b"},
 		"the user holds it": {World{Runs: 1, Waiting: waiting(2, 1), Glideins: []corral.Worker{b},
-			Jobs: []Job{in(Parked, 1, "b", 2, time.Hour)}}, "start 2 on b"},
-		"its glidein has gone": {World{Runs: 1, Glideins: all, Jobs: []Job{in(Idle, 1, "c", 2, time.Minute)}},
+			Jobs: []WorkerJob{in(Parked, 1, "b", 2, time.Hour)}}, "start 2 on b"},
+		"its glidein has gone": {World{Runs: 1, Glideins: all, Jobs: []WorkerJob{in(Idle, 1, "c", 2, time.Minute)}},
 			"remove 1: its glidein is gone"},
-		"nothing waits for it": {World{Runs: 1, Glideins: all, Jobs: []Job{in(Idle, 1, "a", 2, time.Minute)}},
+		"nothing waits for it": {World{Runs: 1, Glideins: all, Jobs: []WorkerJob{in(Idle, 1, "a", 2, time.Minute)}},
 			"remove 1: nothing waits for it"},
-		"nothing waits for a moment": {World{Runs: 1, Glideins: all, Jobs: []Job{in(Idle, 1, "a", 2, time.Second)}}, ""},
+		"nothing waits for a moment": {World{Runs: 1, Glideins: all, Jobs: []WorkerJob{in(Idle, 1, "a", 2, time.Second)}}, ""},
 		"it rests":                   {World{Runs: 1, Waiting: waiting(9, 1), Glideins: all, RestUntil: now.Add(1)}, ""},
 		"a run is more urgent": {World{Runs: 1, Priority: 7, Waiting: waiting(2, 1), Glideins: all,
-			Jobs: []Job{in(Idle, 1, "a", 2, 0)}}, "rank 1"},
+			Jobs: []WorkerJob{in(Idle, 1, "a", 2, 0)}}, "rank 1"},
 		"a wide task is stuck behind narrow ones": {World{Runs: 1, Waiting: waiting(1, 4), StuckFrom: now.Add(-time.Minute),
 			Glideins: []corral.Worker{a, b}, Workers: []corral.Worker{dialled(1, "a", 1), dialled(2, "a", 3), dialled(3, "b", 2)},
-			Jobs: []Job{in(Running, 1, "a", 1, time.Hour), in(Running, 2, "a", 3, time.Hour), in(Running, 3, "b", 2, time.Hour)},
+			Jobs: []WorkerJob{in(Running, 1, "a", 1, time.Hour), in(Running, 2, "a", 3, time.Hour), in(Running, 3, "b", 2, time.Hour)},
 		}, "retire 1; retire 2"},
 		"for a moment": {World{Runs: 1, Waiting: waiting(1, 4), StuckFrom: now.Add(-time.Second), Glideins: []corral.Worker{a},
-			Workers: []corral.Worker{dialled(1, "a", 1)}, Jobs: []Job{in(Running, 1, "a", 4, time.Hour)}}, ""},
+			Workers: []corral.Worker{dialled(1, "a", 1)}, Jobs: []WorkerJob{in(Running, 1, "a", 4, time.Hour)}}, ""},
 		"while it is cleared, narrow ones get nothing there": {World{Runs: 1, Waiting: append(waiting(1, 4), waiting(9, 1)...),
 			StuckFrom: now.Add(-time.Minute), Glideins: []corral.Worker{a}, Workers: []corral.Worker{retired(1, "a", 1)},
-			Jobs: []Job{in(Running, 1, "a", 1, time.Hour)}}, ""},
-		"no run, for a moment": {World{AloneFrom: now.Add(-time.Second), Jobs: []Job{in(Running, 1, "a", 4, 0)}}, ""},
-		"no run": {World{AloneFrom: now.Add(-time.Minute), Waiting: waiting(9, 1), Glideins: all, Jobs: []Job{
+			Jobs: []WorkerJob{in(Running, 1, "a", 1, time.Hour)}}, ""},
+		"no run, for a moment": {World{AloneFrom: now.Add(-time.Second), Jobs: []WorkerJob{in(Running, 1, "a", 4, 0)}}, ""},
+		"no run": {World{AloneFrom: now.Add(-time.Minute), Waiting: waiting(9, 1), Glideins: all, Jobs: []WorkerJob{
 			in(Running, 1, "a", 4, 0), in(Parked, 2, "a", 4, 0), in(Leaving, 3, "a", 4, 0), in(Idle, 4, "b", 1, 0)}},
 			"remove 1: no run is left; remove 2: no run is left; remove 4: no run is left"},
 	} {
@@ -156,13 +156,13 @@ func TestGPUsAreTakenAlong(t *testing.T) {
 	has.GPUs = 1
 	for name, tt := range map[string]struct {
 		gpus int
-		jobs []Job
+		jobs []WorkerJob
 		want int
 	}{
 		"none wants any":      {0, nil, 0},
 		"one wants one":       {1, nil, 1},
 		"more than there are": {2, nil, 0},
-		"taken already":       {1, []Job{has}, 0},
+		"taken already":       {1, []WorkerJob{has}, 0},
 	} {
 		w := World{Runs: 1, Waiting: wants(tt.gpus), Glideins: []corral.Worker{glidein("a", 4, 4)}, Jobs: tt.jobs}
 		w.Workers = append(w.Workers, dialled(1, "a", 1))

@@ -31,8 +31,8 @@ var jobAttributes = []string{
 const heldByUser = 1
 
 // jobOf returns the worker job that an ad describes.
-func jobOf(ad classad.Ad) Job {
-	j := Job{ID: schedd.IDOf(ad)}
+func jobOf(ad classad.Ad) WorkerJob {
+	j := WorkerJob{ID: schedd.IDOf(ad)}
 	j.Number, _ = ad.Int(numberAttribute)
 	j.Glidein, _ = ad.Text(glideinAttribute)
 	j.Priority, _ = ad.Int("JobPrio")

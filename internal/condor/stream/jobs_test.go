@@ -26,18 +26,18 @@ func TestJobOf(t *testing.T) {
 		}
 		return a
 	}
-	want := func(s State, cpus int) Job {
-		return Job{
+	want := func(s State, cpus int) WorkerJob {
+		return WorkerJob{
 			ID: eventlog.JobID{Cluster: 7, Proc: 1}, Number: 3, Glidein: "g/0", State: s, CPUs: cpus, Priority: 60, Since: now,
 		}
 	}
 	for name, tt := range map[string]struct {
 		ad   classad.Ad
-		want Job
+		want WorkerJob
 	}{
 		"waits": {ad(1, nil), want(Idle, 4)},
 		"runs":  {ad(2, classad.Ad{"CpusProvisioned": int64(1)}), want(Running, 1)},
-		"has more than its cpus": {ad(2, classad.Ad{"MemoryProvisioned": int64(128), "GPUsProvisioned": int64(2)}), func() Job {
+		"has more than its cpus": {ad(2, classad.Ad{"MemoryProvisioned": int64(128), "GPUsProvisioned": int64(2)}), func() WorkerJob {
 			j := want(Running, 4)
 			j.MemoryMiB, j.GPUs = 128, 2
 			return j
@@ -61,8 +61,8 @@ func TestDescribe(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
 	_, err := describe("NAME", "/stream", 8, []Order{
-		{Job: Job{Glidein: "g/0", CPUs: 4, Priority: 60}, Need: corral.Resources{CPUs: 1, MemoryMiB: 100}},
-		{Job: Job{Glidein: "h/1", CPUs: 2}, Need: corral.Resources{GPUs: 1, DiskMiB: 5}},
+		{Job: WorkerJob{Glidein: "g/0", CPUs: 4, Priority: 60}, Need: corral.Resources{CPUs: 1, MemoryMiB: 100}},
+		{Job: WorkerJob{Glidein: "h/1", CPUs: 2}, Need: corral.Resources{GPUs: 1, DiskMiB: 5}},
 	}).WriteTo(&text)
 	if err != nil {
 		t.Fatal(err)

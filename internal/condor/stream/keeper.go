@@ -42,7 +42,7 @@ type keeper struct {
 	dispatcher *dispatch.Dispatcher
 	roll       *roll
 
-	jobs     []Job          // jobs in the schedd's queue at the last query
+	jobs     []WorkerJob    // jobs in the schedd's queue at the last query
 	lookedAt time.Time      // time of HTCondor's last answer; zero: none yet
 	sentAt   time.Time      // time of the last submission of worker jobs
 	fresh    map[int64]bool // :: submitted worker job that has not connected → HTCondor accepted it

@@ -59,7 +59,7 @@ func TestWorkerJobsThatVanishTogether(t *testing.T) {
 // The worker jobs of a submission without an answer do not count as failed unless the next query finds them.
 func TestSubmissionWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	three := []Order{{Job: Job{Glidein: "g/0", CPUs: 1}}, {Job: Job{Glidein: "g/1", CPUs: 1}}, {Job: Job{Glidein: "g/2", CPUs: 1}}}
+	three := []Order{{Job: WorkerJob{Glidein: "g/0", CPUs: 1}}, {Job: WorkerJob{Glidein: "g/1", CPUs: 1}}, {Job: WorkerJob{Glidein: "g/2", CPUs: 1}}}
 	k := testKeeper(t, map[string]string{"condor_submit": "kill -9 $$"})
 	if err := k.submit(t.Context(), three); err == nil {
 		t.Fatal("a submission was answered")
@@ -123,7 +123,7 @@ func TestQuiet(t *testing.T) {
 		"nothing is there":                   {func(k *keeper) { k.note.Last = 1 }, true},
 		"a run":                              {func(k *keeper) { k.roll.attach(1) }, false},
 		"the run has ended":                  {func(k *keeper) { k.roll.attach(1); k.roll.detach(1, now) }, true},
-		"its worker job lingers":             {func(k *keeper) { k.note.Last, k.jobs = 1, []Job{in(Running, 1, "a", 1, 0)} }, false},
+		"its worker job lingers":             {func(k *keeper) { k.note.Last, k.jobs = 1, []WorkerJob{in(Running, 1, "a", 1, 0)} }, false},
 		"one is to dial in":                  {func(k *keeper) { k.note.Last, k.fresh[1] = 1, true }, false},
 		"some were submitted after the look": {func(k *keeper) { k.note.Last, k.sentAt = 1, now.Add(1) }, false},
 	} {

@@ -29,7 +29,7 @@ type Config struct {
 	Claim time.Duration
 }
 
-// A Stream is the queue for the runs of a cluster whose tasks are streamed. It implements run.Queue.
+// A Stream is the queue for the runs of a cluster whose tasks are streamed. It implements run.Dispatcher.
 type Stream struct {
 	dispatcher *dispatch.Dispatcher
 	roll       *roll

@@ -40,7 +40,7 @@ type Worker struct {
 
 // NewRoster assigns the workers to nodes. nodes lists the batch job's nodes, starting with the supervisor's; if it
 // lists no others, all workers are on the supervisor's node, here. A host without a node is lost from the beginning.
-func NewRoster(tag string, p jobfiles.Pilot, nodes []string, here string) *Roster {
+func NewRoster(tag string, p jobfiles.PilotOrder, nodes []string, here string) *Roster {
 	r := &Roster{hosts: p.Hosts, here: here, limit: p.Idle}
 	for i := range p.Hosts {
 		w := &Worker{number: i, ID: fmt.Sprintf("%s/%d", tag, i)}

@@ -15,7 +15,7 @@ var start = time.Unix(1e9, 0)
 func at(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
 
 func roster(hosts int, nodes ...string) *Roster {
-	return NewRoster("t", jobfiles.Pilot{
+	return NewRoster("t", jobfiles.PilotOrder{
 		Shape: corral.Shape{Hosts: hosts},
 		Idle:  corral.Seconds(10 * time.Second)}, nodes, "n1")
 }

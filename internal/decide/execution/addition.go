@@ -22,13 +22,13 @@ type Addition struct {
 	Once     bool             `json:"once,omitempty"`
 	Priority int              `json:"p,omitempty"`
 	AtOnce   int              `json:"m,omitempty"` // maximum number that run at a time; 0: no limit
-	After    []Wait           `json:"a,omitempty"` // the events that all of them wait for
+	After    []Condition      `json:"a,omitempty"` // the events that all of them wait for
 	Unless   []int            `json:"u,omitempty"` // exit statuses after which a task is not retried
 	Body     json.RawMessage  `json:"b,omitempty"` // their commands, on which no decision depends
 }
 
-// A Wait names an event in the life of a task.
-type Wait struct {
+// A Condition names an event in the life of a task.
+type Condition struct {
 	Task int32 `json:"i"`
 	When When  `json:"w"`
 }

@@ -24,7 +24,7 @@ type opened struct {
 
 // An openTask is the test's model of a task: the events for which it still waits, and its history.
 type openTask struct {
-	pending []execution.Wait
+	pending []execution.Condition
 	over    string // "", done, failed, skipped
 	begun   bool   // at any time
 	once    bool
@@ -46,7 +46,7 @@ func (m *opened) settle() {
 		for i := range m.tasks {
 			t := &m.tasks[i]
 			vain := false
-			t.pending = slices.DeleteFunc(t.pending, func(w execution.Wait) bool {
+			t.pending = slices.DeleteFunc(t.pending, func(w execution.Condition) bool {
 				come, never := m.stands(w)
 				vain = vain || never
 				changed = changed || come
@@ -62,8 +62,8 @@ func (m *opened) settle() {
 	}
 }
 
-// stands reports whether a Wait is met, or can never be met.
-func (m *opened) stands(w execution.Wait) (come, never bool) {
+// stands reports whether a Condition is met, or can never be met.
+func (m *opened) stands(w execution.Condition) (come, never bool) {
 	t := m.tasks[w.Task]
 	switch w.When {
 	case execution.Started:
@@ -84,7 +84,7 @@ func (m *opened) add(t *rapid.T) {
 	}
 	whens := []execution.When{execution.Started, execution.Ended, execution.Succeeded, execution.Unsuccess}
 	for range rapid.IntRange(0, min(2, first)).Draw(t, "waits") {
-		a.After = append(a.After, execution.Wait{
+		a.After = append(a.After, execution.Condition{
 			Task: int32(rapid.IntRange(0, first-1).Draw(t, "other")), When: rapid.SampledFrom(whens).Draw(t, "when"),
 		})
 	}
@@ -343,7 +343,7 @@ func TestCancelledTaskEndsWithItsProcess(t *testing.T) {
 			m.tell(execution.Record{Added: &execution.Addition{Count: 1, Needs: corral.Resources{CPUs: 1}, Estimate: 1000}})
 			m.tell(execution.Record{Added: &execution.Addition{
 				First: 1, Count: 1, Needs: corral.Resources{CPUs: 1}, Estimate: 1000,
-				After: []execution.Wait{{Task: 0, When: execution.Ended}},
+				After: []execution.Condition{{Task: 0, When: execution.Ended}},
 			}})
 			jobs := m.x.Release(m.clock.Time(), execution.Offer{})
 			m.tell(execution.Record{Assigned: &execution.Assignment{Seq: jobs[0].Seq, Worker: "w", Parts: partsOf(jobs[0])}})

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// A gate prevents the tasks of one addition from running until all their Waits are met. A Wait that has been met is
-// removed: if the other task is retried and ends again, the gate does not wait again.
+// A gate prevents the tasks of one addition from running until all their Conditions are met. A Condition that has been
+// met is removed: if the other task is retried and ends again, the gate does not wait again.
 type gate struct {
 	first, count int32
-	pending      map[Wait]bool
+	pending      map[Condition]bool
 }
 
 // wants reports whether a gate waits for an event of a task.
 func (g *gate) wants(task int32) bool {
-	return slices.ContainsFunc(whens, func(when When) bool { return g.pending[Wait{task, when}] })
+	return slices.ContainsFunc(whens, func(when When) bool { return g.pending[Condition{task, when}] })
 }
 
 // held reports whether a closed gate holds a task.
@@ -35,10 +35,10 @@ func (as *additions) want(g *gate, task int32) {
 	as.wanted[task] = append(as.wanted[task], g)
 }
 
-// addGate makes the gate of an addition, if it has Waits that are not met. If a Wait can no longer be met, the
-// announcement ends its tasks.
+// addGate makes the gate of an addition, if it has Conditions that are not met. If a Condition can no longer be met,
+// the announcement ends its tasks.
 func (x *Execution) addGate(a *Addition) {
-	g := &gate{first: a.First, count: a.Count, pending: map[Wait]bool{}}
+	g := &gate{first: a.First, count: a.Count, pending: map[Condition]bool{}}
 	for _, w := range a.After {
 		if w.Task < 0 || w.Task >= a.First || x.outcomeOf(w) == waitMet {
 			continue
@@ -63,7 +63,7 @@ func (as *additions) admit(l life, count int) {
 	}
 }
 
-// A waitOutcome is the state of a Wait.
+// A waitOutcome is the state of a Condition.
 type waitOutcome uint8
 
 const (
@@ -72,9 +72,9 @@ const (
 	waitVain // it can no longer be met, unless the task is retried
 )
 
-// outcomeOf returns the current state of a Wait. It depends only on the awaited task, so that all gates that wait for
-// the same event get the same answer.
-func (x *Execution) outcomeOf(w Wait) waitOutcome {
+// outcomeOf returns the current state of a Condition. It depends only on the awaited task, so that all gates that wait
+// for the same event get the same answer.
+func (x *Execution) outcomeOf(w Condition) waitOutcome {
 	state := x.units.state(w.Task)
 	over := state.over()
 	switch {
@@ -117,11 +117,11 @@ func (as *additions) unwant(i int32) {
 	}
 }
 
-// notify opens a gate when its last Wait is met, and ends its tasks when a Wait can no longer be met.
+// notify opens a gate when its last Condition is met, and ends its tasks when a Condition can no longer be met.
 func (x *Execution) notify(g *gate, i int32) {
 	before, vain := len(g.pending), false
 	for _, when := range whens {
-		if w := (Wait{i, when}); g.pending[w] {
+		if w := (Condition{i, when}); g.pending[w] {
 			switch x.outcomeOf(w) {
 			case waitMet:
 				delete(g.pending, w)

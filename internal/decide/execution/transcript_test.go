@@ -277,7 +277,7 @@ func (r *transcript) add(t *testing.T, d *datadriven.TestData) {
 					if err != nil {
 						d.Fatalf(t, "%v", err)
 					}
-					a.After = append(a.After, execution.Wait{Task: int32(n - 1), When: execution.When(when)})
+					a.After = append(a.After, execution.Condition{Task: int32(n - 1), When: execution.When(when)})
 				}
 			default:
 				d.Fatalf(t, "what is %s", arg.Key)

@@ -125,7 +125,7 @@ func FindWay(ctx context.Context, o *process.Order, callBack broker.CallBack) (b
 	if err := hasMaster(o.Join.Release); err != nil {
 		return broker.Choice{}, fmt.Errorf("package %s is not visible on this node: %w", o.Condor.Package, err)
 	}
-	c := request(o.Tag, o.Pilot, o.Join.Ports, callBack)
+	c := request(o.Tag, o.PilotOrder, o.Join.Ports, callBack)
 	way := negotiate(ctx, c, time.Now().Add(min(joinTime, o.EndsIn/2)))
 	if way.Err != nil {
 		return way.Choice, fmt.Errorf("no way to the pool: %w", way.Err)
@@ -138,7 +138,7 @@ func FindWay(ctx context.Context, o *process.Order, callBack broker.CallBack) (b
 func Measured(c broker.Choice) string { return "measured: " + strings.Join(c.Measured, "; ") }
 
 // request returns the configuration of the measurement for an order's pool.
-func request(tag string, p jobfiles.Pilot, ports [2]uint16, callBack broker.CallBack) broker.Config {
+func request(tag string, p jobfiles.PilotOrder, ports [2]uint16, callBack broker.CallBack) broker.Config {
 	c := p.Condor
 	return broker.Config{
 		Mode: c.Broker, Collector: c.Collector, CCB: c.CCB, Schedd: c.Schedd, Streams: c.Streams, Ports: ports,

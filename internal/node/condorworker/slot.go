@@ -17,8 +17,8 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// A Slot describes the slot in which the program of an HTCondor job runs.
-type Slot struct {
+// A CondorSlot describes the slot in which the program of an HTCondor job runs.
+type CondorSlot struct {
 	Dir    string // the job's own directory
 	Worker string // the pool's worker with the slot
 	Host   string // for display
@@ -30,10 +30,10 @@ type Slot struct {
 
 // Enter prepares the program of an HTCondor job: it finds the slot, and sets variables that HTCondor omits from a job's
 // environment. The returned context also ends when the job's starter has ended.
-func Enter(ctx context.Context) (context.Context, context.CancelFunc, Slot, error) {
+func Enter(ctx context.Context) (context.Context, context.CancelFunc, CondorSlot, error) {
 	dir, err := sandbox()
 	if err != nil {
-		return nil, nil, Slot{}, err
+		return nil, nil, CondorSlot{}, err
 	}
 	s, err := slotOf(os.Getenv("_CONDOR_MACHINE_AD"))
 	if err == nil {
@@ -69,7 +69,7 @@ func leaveWithParent(ctx context.Context, cancel context.CancelFunc) {
 }
 
 // slotOf reads the ad of a slot.
-func slotOf(file string) (s Slot, err error) {
+func slotOf(file string) (s CondorSlot, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return s, fmt.Errorf("reading the worker's ad: %w", err)

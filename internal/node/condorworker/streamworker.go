@@ -68,7 +68,7 @@ func Run(ctx context.Context, lg *slog.Logger, number int64) error {
 }
 
 // config returns the worker's configuration, from its slot and the file transferred with its job.
-func config(slot Slot, number int64, now time.Time) (cfg worker.Config, err error) {
+func config(slot CondorSlot, number int64, now time.Time) (cfg worker.Config, err error) {
 	text, err := input.ReadFile(filepath.Join(slot.Dir, jobfiles.StreamFile), maxSandbox)
 	var came jobfiles.Stream
 	if err == nil {

@@ -12,13 +12,13 @@ import (
 )
 
 // slot is the slot of a glidein that ends in an hour, with the files that came with a job.
-func slot(t *testing.T, sandbox string, now time.Time) Slot {
+func slot(t *testing.T, sandbox string, now time.Time) CondorSlot {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, jobfiles.StreamFile), []byte(sandbox), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return Slot{
+	return CondorSlot{
 		Dir: dir, Worker: "tag/0", Host: "n1", Resources: corral.Resources{CPUs: 2, MemoryMiB: 300},
 		Ends: now.Add(time.Hour), Home: []string{"tls:h:1"}, HomeDigest: "sha256:d",
 	}

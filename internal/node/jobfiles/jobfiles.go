@@ -30,11 +30,11 @@ const (
 
 // An Order specifies a job's work. Exactly one of Setup, Pilot and Cleanup is set.
 type Order struct {
-	Tag     string   `json:"tag"`
-	Root    string   `json:"root"` // directory at the site used by corrald alone
-	Setup   *Setup   `json:"setup,omitempty"`
-	Pilot   *Pilot   `json:"pilot,omitempty"`
-	Cleanup *Cleanup `json:"cleanup,omitempty"`
+	Tag     string      `json:"tag"`
+	Root    string      `json:"root"` // directory at the site used by corrald alone
+	Setup   *Setup      `json:"setup,omitempty"`
+	Pilot   *PilotOrder `json:"pilot,omitempty"`
+	Cleanup *Cleanup    `json:"cleanup,omitempty"`
 }
 
 // Setup requests one worker package. The setup job refuses the package, and names it, before it contacts any mirror,
@@ -71,8 +71,8 @@ type Try struct {
 	Line    string          `json:"line"` // for display: the source and the result
 }
 
-// Pilot requests workers.
-type Pilot struct {
+// A PilotOrder requests workers.
+type PilotOrder struct {
 	Token string `json:"token"`
 	// Addresses are unix:PATH, tls:HOST:PORT or relay:HOST:PORT, in the order to try.
 	Addresses  []string `json:"addresses"`
@@ -84,10 +84,10 @@ type Pilot struct {
 }
 
 // Attached reports whether the pilot's workers join a pool that corrald does not run.
-func (p *Pilot) Attached() bool { return p != nil && p.Condor != nil && p.Condor.Attached }
+func (p *PilotOrder) Attached() bool { return p != nil && p.Condor != nil && p.Condor.Attached }
 
 // Package returns the digest of the HTCondor package that the pilot's workers start; ok is false if they need none.
-func (p *Pilot) Package() (digest string, ok bool) {
+func (p *PilotOrder) Package() (digest string, ok bool) {
 	if p == nil || p.Condor == nil {
 		return "", false
 	}

@@ -4,7 +4,7 @@ import "time"
 
 // A NodeProbe requests a test of the conditions that pilots would find on a site's node.
 type NodeProbe struct {
-	Addresses  []string `json:"addresses"` // of corrald's worker port, as in Pilot
+	Addresses  []string `json:"addresses"` // of corrald's worker port, as in the pilot's order
 	CertDigest string   `json:"cert_digest,omitempty"`
 }
 

@@ -15,7 +15,7 @@ import (
 // whole holds orders as corrald writes them.
 var whole = []Order{
 	{Tag: "corral-setup-1", Root: "/srv/site", Setup: &Setup{Package: "p", Digest: "sha256:00", SizeBytes: 7, Sources: []Source{{URL: "file:///p"}}}},
-	{Tag: "corral-pilot-1", Root: "/srv/site", Pilot: &Pilot{Token: "t", Addresses: []string{"unix:/run/w"},
+	{Tag: "corral-pilot-1", Root: "/srv/site", Pilot: &PilotOrder{Token: "t", Addresses: []string{"unix:/run/w"},
 		Shape: corral.Shape{Hosts: 2, CPUs: 1, MemoryMiB: 512, Walltime: corral.Seconds(90 * time.Second)},
 		Idle:  corral.Seconds(time.Second)}},
 	{Tag: "corral-cleanup-1", Root: "/srv/site", Cleanup: &Cleanup{}},

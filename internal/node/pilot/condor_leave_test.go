@@ -33,7 +33,7 @@ func TestCondorWorkerDrains(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
-			place := newCondorSite(t, s, func(p *jobfiles.Pilot) { p.Condor.Static = static })
+			place := newCondorSite(t, s, func(p *jobfiles.PilotOrder) { p.Condor.Static = static })
 			from := time.Now()
 			r := place.start()
 			if static {
@@ -119,7 +119,7 @@ func TestCondorJobsGoBackToTheQueue(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
-			place := newCondorSite(t, s, func(p *jobfiles.Pilot) { p.Walltime = corral.Seconds(c.walltime) })
+			place := newCondorSite(t, s, func(p *jobfiles.PilotOrder) { p.Walltime = corral.Seconds(c.walltime) })
 			r := place.start()
 			place.inPool(1)
 			// If a job's starter vanishes without a message, the schedd keeps the claim for the length of this lease.
@@ -254,7 +254,7 @@ func TestCondorWorkerCannotJoin(t *testing.T) {
 	t.Cleanup(func() { mute.Close() })
 	for _, c := range []struct {
 		name      string
-		change    func(p *jobfiles.Pilot)
+		change    func(p *jobfiles.PilotOrder)
 		place     func(s site) error
 		transient bool
 		says      string
@@ -269,7 +269,7 @@ func TestCondorWorkerCannotJoin(t *testing.T) {
 			return errors.Join(err, os.WriteFile(filepath.Join(s.dir, jobfiles.PoolToken), out, 0o600))
 		}, false, "the pool refused the token: SECMAN:2010:Received \"DENIED\""},
 		{"no token", nil, func(s site) error { return os.Remove(filepath.Join(s.dir, jobfiles.PoolToken)) }, true, "the job has no token for the pool"},
-		{"no package", func(p *jobfiles.Pilot) { p.Condor.Digest = "sha256:" + strings.Repeat("00", 32) }, nil, true, "package htcondor-test is not installed at this site"},
+		{"no package", func(p *jobfiles.PilotOrder) { p.Condor.Digest = "sha256:" + strings.Repeat("00", 32) }, nil, true, "package htcondor-test is not installed at this site"},
 		{"missing library", nil, func(s site) error {
 			dir := filepath.Join(s.root, "packages", strings.TrimPrefix(condorDigest, "sha256:"))
 			b, err := os.ReadFile(filepath.Join(htcondor.release, "sbin", "condor_master"))
@@ -280,13 +280,13 @@ func TestCondorWorkerCannotJoin(t *testing.T) {
 			return errors.Join(os.Remove(dir), os.MkdirAll(filepath.Join(dir, "sbin"), 0o755),
 				os.WriteFile(filepath.Join(dir, "sbin", "condor_master"), []byte("#!/no/loader\n"), 0o755))
 		}, true, "the package is for another C library"},
-		{"collector away", func(p *jobfiles.Pilot) {
+		{"collector away", func(p *jobfiles.PilotOrder) {
 			p.Condor.Collector, p.Walltime = "127.0.0.1:9", corral.Seconds(20*time.Second)
 		}, nil, true, "127.0.0.1:9"},
-		{"collector's machine away", func(p *jobfiles.Pilot) {
+		{"collector's machine away", func(p *jobfiles.PilotOrder) {
 			p.Condor.Collector, p.Walltime = deafPort(t), corral.Seconds(30*time.Second)
 		}, nil, true, "(timed out)"},
-		{"collector says nothing", func(p *jobfiles.Pilot) {
+		{"collector says nothing", func(p *jobfiles.PilotOrder) {
 			p.Condor.Collector, p.Walltime = mute.Addr().String(), corral.Seconds(30*time.Second)
 		}, nil, true, "did not take it in within "},
 	} {

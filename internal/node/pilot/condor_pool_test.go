@@ -20,7 +20,7 @@ func TestCondorWorkerAndThePoolsRestart(t *testing.T) {
 	t.Parallel()
 	needPool(t)
 	p, config := ownPool(t)
-	place := newCondorSite(t, newService(t), func(o *jobfiles.Pilot) {
+	place := newCondorSite(t, newService(t), func(o *jobfiles.PilotOrder) {
 		o.Condor.Collector, o.Walltime = config.Address.String(), corral.Seconds(3*time.Minute)
 	})
 	joined.Store(place.root, p)

@@ -116,7 +116,7 @@ func soon(t *testing.T) context.Context {
 
 // newCondorSite puts an order for a pilot with one worker of the pool into a directory; change may modify the order. At
 // the end of the test, no process that was started below the directory may be left.
-func newCondorSite(t *testing.T, s *service, change func(*jobfiles.Pilot)) site {
+func newCondorSite(t *testing.T, s *service, change func(*jobfiles.PilotOrder)) site {
 	t.Helper()
 	p := needPool(t)
 	minted, err := p.Mint(7, 10*time.Minute)
@@ -134,7 +134,7 @@ func newCondorSite(t *testing.T, s *service, change func(*jobfiles.Pilot)) site 
 		}
 	})
 	unique := "pilot-" + strings.ToLower(filepath.Base(root))
-	o := jobfiles.Pilot{Token: token,
+	o := jobfiles.PilotOrder{Token: token,
 		Shape: corral.Shape{Hosts: 1, CPUs: 2, MemoryMiB: 300, Walltime: corral.Seconds(5 * time.Minute)},
 		Condor: &jobfiles.Condor{Package: "htcondor-test", Digest: condorDigest, Collector: htcondor.address.String(),
 			Broker: corral.BrokerNone, Cluster: "mine", Site: "here", Glidein: 3, Attempt: 7}}
@@ -291,7 +291,7 @@ const jobIdle, jobHeld = 1, 5
 
 func TestCondorWorkerServesUntilIdle(t *testing.T) {
 	t.Parallel()
-	place := newCondorSite(t, nil, func(p *jobfiles.Pilot) { p.Hosts, p.Idle = 2, corral.Seconds(40*time.Second) })
+	place := newCondorSite(t, nil, func(p *jobfiles.PilotOrder) { p.Hosts, p.Idle = 2, corral.Seconds(40*time.Second) })
 	from := time.Now()
 	r := place.start()
 	for _, ad := range place.inPool(2) {

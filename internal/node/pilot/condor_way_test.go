@@ -28,7 +28,7 @@ func TestCondorWorkerOfAnAttachedPoolIsReachedByItsBroker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
-			place := newCondorSite(t, s, func(p *jobfiles.Pilot) { p.Condor.Broker, p.Condor.Attached = corral.BrokerAuto, attached })
+			place := newCondorSite(t, s, func(p *jobfiles.PilotOrder) { p.Condor.Broker, p.Condor.Attached = corral.BrokerAuto, attached })
 			r := place.start()
 			address, _ := place.inPool(1)[0].Text("MyAddress")
 			if byBroker := strings.Contains(address, "CCBID="); byBroker != attached {
@@ -49,7 +49,7 @@ func TestCondorWorkerOfAnAttachedPoolIsReachedByItsBroker(t *testing.T) {
 func TestCondorPilotLeavesWhileItNegotiates(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	place := newCondorSite(t, s, func(p *jobfiles.Pilot) { p.Condor.Collector = deafPort(t) })
+	place := newCondorSite(t, s, func(p *jobfiles.PilotOrder) { p.Condor.Collector = deafPort(t) })
 	r := place.start()
 	eventually(t, "its link", func() bool {
 		s.dispatcher.Leave(7)
@@ -68,7 +68,7 @@ func TestCondorPilotLeavesWhileItNegotiates(t *testing.T) {
 func TestCondorWorkerListensAtThePortsOfItsSite(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	place := newCondorSite(t, s, func(p *jobfiles.Pilot) { p.Condor.Broker = corral.BrokerAuto })
+	place := newCondorSite(t, s, func(p *jobfiles.PilotOrder) { p.Condor.Broker = corral.BrokerAuto })
 	const low, high = 12000, 12099 // neither a pool's nor an outgoing connection's ports
 	r := place.startUnder("env", fmt.Sprintf("GLOBUS_TCP_PORT_RANGE=%d,%d", low, high), program, "run", "--dir", place.dir)
 	place.inPool(1)

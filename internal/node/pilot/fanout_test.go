@@ -123,7 +123,7 @@ func (s site) supervisor() int {
 func TestWorkersServeOnEveryNode(t *testing.T) {
 	everyWay(t, func(t *testing.T, start func(s site, hosts int) *run) {
 		s := newService(t)
-		r := start(newSite(t, s, func(p *jobfiles.Pilot) { p.Hosts = 3 }), 3)
+		r := start(newSite(t, s, func(p *jobfiles.PilotOrder) { p.Hosts = 3 }), 3)
 		hosts := map[string]bool{}
 		for _, w := range s.workers(3) {
 			hosts[w.Host] = true
@@ -170,7 +170,7 @@ func TestNodesAreCleared(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				s := newService(t)
-				r := start(newSite(t, s, func(p *jobfiles.Pilot) { p.Hosts, p.Walltime = 2, corral.Seconds(c.walltime) }), 2)
+				r := start(newSite(t, s, func(p *jobfiles.PilotOrder) { p.Hosts, p.Walltime = 2, corral.Seconds(c.walltime) }), 2)
 				s.workers(2)
 				escaped := s.children(2, escaping)
 				if err := c.end(s, r); err != nil {
@@ -205,7 +205,7 @@ func (s *service) children(n int, task func(file string) string) (pids []int) {
 func TestPilotOfSeveralNodesLeavesWhenIdle(t *testing.T) {
 	everyWay(t, func(t *testing.T, start func(s site, hosts int) *run) {
 		s := newService(t)
-		r := start(newSite(t, s, func(p *jobfiles.Pilot) { p.Hosts, p.Idle = 2, corral.Seconds(idle) }), 2)
+		r := start(newSite(t, s, func(p *jobfiles.PilotOrder) { p.Hosts, p.Idle = 2, corral.Seconds(idle) }), 2)
 		s.meet(2)
 		r.report(0, corral.OutcomeIdle, false)
 	})
@@ -229,7 +229,7 @@ func TestWorkerOnAnotherNodeIsReplaced(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				s := newService(t)
-				r := start(newSite(t, s, func(p *jobfiles.Pilot) { p.Hosts = 2 }), 2)
+				r := start(newSite(t, s, func(p *jobfiles.PilotOrder) { p.Hosts = 2 }), 2)
 				s.workers(2)
 				children := s.children(2, c.task)
 				old := s.far()
@@ -304,7 +304,7 @@ func (r *run) victim(worker int, verb string) int {
 func TestHostsDoNotOutliveTheirSupervisor(t *testing.T) {
 	everyWay(t, func(t *testing.T, start func(s site, hosts int) *run) {
 		s := newService(t)
-		r := start(newSite(t, s, func(p *jobfiles.Pilot) { p.Hosts = 2 }), 2)
+		r := start(newSite(t, s, func(p *jobfiles.PilotOrder) { p.Hosts = 2 }), 2)
 		s.workers(2)
 		escaped := s.children(2, escaping)
 		if err := syscall.Kill(r.supervisor(), syscall.SIGKILL); err != nil {
@@ -328,7 +328,7 @@ func TestHostsDoNotOutliveTheirSupervisor(t *testing.T) {
 func TestUnfitNodesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	place := newSite(t, s, func(p *jobfiles.Pilot) { p.Hosts, p.Walltime = 7, corral.Seconds(2*time.Minute) })
+	place := newSite(t, s, func(p *jobfiles.PilotOrder) { p.Hosts, p.Walltime = 7, corral.Seconds(2*time.Minute) })
 	ssh := `#!/bin/sh
 # Nodes in namespaces of their own where something is missing; one whose clock is wrong; and the real ssh to the rest.
 hidden() { exec unshare $user --mount sh -c 'mount -t tmpfs -o size="$1" tmpfs "$2" && IFS= read -r program && exec "$program" host' sh "$@"; }
@@ -385,7 +385,7 @@ func (s *service) wasTold(prefix string) bool {
 func TestCondorWorkersServeOnEveryNode(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	place := newCondorSite(t, s, func(p *jobfiles.Pilot) { p.Hosts = 2 })
+	place := newCondorSite(t, s, func(p *jobfiles.PilotOrder) { p.Hosts = 2 })
 	r := place.startBySrun(2)
 	hosts := map[string]bool{}
 	for _, ad := range place.inPool(2) {

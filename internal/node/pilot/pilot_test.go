@@ -22,7 +22,7 @@ import (
 func TestWorkersServeUntilDrained(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	r := newSite(t, s, func(p *jobfiles.Pilot) { p.Hosts = 2 }).start()
+	r := newSite(t, s, func(p *jobfiles.PilotOrder) { p.Hosts = 2 }).start()
 	workers := s.workers(2)
 	for _, w := range workers {
 		if w.CPUs != 1 || w.EndsAt.After(time.Now().Add(10*time.Minute-jobfiles.Reserve(10*time.Minute)+time.Second)) {
@@ -114,7 +114,7 @@ func TestLeaseHeldElsewhere(t *testing.T) {
 func TestWrongTokenIsFinal(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	r := newSite(t, s, func(p *jobfiles.Pilot) { p.Token = "another" }).start()
+	r := newSite(t, s, func(p *jobfiles.PilotOrder) { p.Token = "another" }).start()
 	if rep := r.report(1, corral.OutcomeFailed, false); !strings.Contains(rep.Reason, "token") {
 		t.Errorf("reason %q names no token", rep.Reason)
 	}
@@ -123,7 +123,7 @@ func TestWrongTokenIsFinal(t *testing.T) {
 func TestUnfitNodeStartsNothing(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	r := newSite(t, s, func(p *jobfiles.Pilot) { p.MemoryMiB = 1 << 30 }).start()
+	r := newSite(t, s, func(p *jobfiles.PilotOrder) { p.MemoryMiB = 1 << 30 }).start()
 	if rep := r.report(1, corral.OutcomeFailed, true); !strings.Contains(rep.Reason, "memory: ") || !strings.Contains(rep.Reason, "node ") {
 		t.Errorf("reason %q names neither node nor check", rep.Reason)
 	}
@@ -135,7 +135,7 @@ func TestUnfitNodeStartsNothing(t *testing.T) {
 func TestImpossibleOrder(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	r := newSite(t, s, func(p *jobfiles.Pilot) { p.Hosts = 0 }).start()
+	r := newSite(t, s, func(p *jobfiles.PilotOrder) { p.Hosts = 0 }).start()
 	r.report(1, corral.OutcomeFailed, false)
 }
 
@@ -143,7 +143,7 @@ func TestNoRoute(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.stop()
-	r := newSite(t, s, func(p *jobfiles.Pilot) { p.Walltime = corral.Seconds(12 * time.Second) }).start()
+	r := newSite(t, s, func(p *jobfiles.PilotOrder) { p.Walltime = corral.Seconds(12 * time.Second) }).start()
 	if rep := r.report(1, corral.OutcomeFailed, true); !strings.Contains(rep.Reason, s.socket) {
 		t.Errorf("reason %q does not name the address", rep.Reason)
 	} else if host, err := os.Hostname(); err != nil || len(rep.Lost) != 1 || rep.Lost[0].Node != host {
@@ -167,7 +167,7 @@ func cutByWalltime(t *testing.T, walltime time.Duration) bool {
 	s := newService(t)
 	file := filepath.Join(t.TempDir(), "pid")
 	s.submit(escaping(file), 10*time.Millisecond) // a deliberately wrong estimate
-	r := newSite(t, s, func(p *jobfiles.Pilot) { p.Walltime = corral.Seconds(walltime) }).start()
+	r := newSite(t, s, func(p *jobfiles.PilotOrder) { p.Walltime = corral.Seconds(walltime) }).start()
 	eventually(t, "the task, or the pilot's end", func() bool {
 		_, err := os.Stat(file)
 		return err == nil || len(r.exit) > 0
@@ -223,7 +223,7 @@ func (s *service) meet(n int) (last time.Time) {
 func TestLeavesWhenIdle(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	r := newSite(t, s, func(p *jobfiles.Pilot) { p.Hosts, p.Idle = 2, corral.Seconds(idle) }).start()
+	r := newSite(t, s, func(p *jobfiles.PilotOrder) { p.Hosts, p.Idle = 2, corral.Seconds(idle) }).start()
 	last := s.meet(2)
 	rep := r.report(0, corral.OutcomeIdle, false)
 	if after := rep.EndedAt.Sub(last); after < idle {
@@ -283,7 +283,7 @@ func TestDrainsOnNotice(t *testing.T) {
 func TestPreemptedBySignalToAll(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	r := newSite(t, s, func(p *jobfiles.Pilot) { p.Hosts = 2 }).start()
+	r := newSite(t, s, func(p *jobfiles.PilotOrder) { p.Hosts = 2 }).start()
 	s.workers(2)
 	all := sessionOf(r.cmd.Process.Pid)
 	slices.Reverse(all) // the supervisor comes last

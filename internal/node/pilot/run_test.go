@@ -270,10 +270,10 @@ type site struct {
 }
 
 // newSite puts an order for a one-CPU pilot into a directory; change may modify the order.
-func newSite(t *testing.T, s *service, change func(*jobfiles.Pilot)) site {
+func newSite(t *testing.T, s *service, change func(*jobfiles.PilotOrder)) site {
 	t.Helper()
 	root := t.TempDir()
-	p := jobfiles.Pilot{Token: token, Addresses: []string{"unix:" + s.socket},
+	p := jobfiles.PilotOrder{Token: token, Addresses: []string{"unix:" + s.socket},
 		Shape: corral.Shape{Hosts: 1, CPUs: 1, MemoryMiB: 200, Walltime: corral.Seconds(10 * time.Minute)}}
 	if change != nil {
 		change(&p)

@@ -57,7 +57,7 @@ func scratchOf(dir string, w *attempt.Worker) string {
 // the clocks of nodes differ. It fails while the job has no token for the HTCondor pool.
 func (s *supervisor) workerOrder(w *attempt.Worker, now time.Time) (o process.Order, err error) {
 	o = process.Order{
-		Pilot: *s.order.Pilot, ID: w.ID, Tag: s.order.Tag, Holder: s.me.ID, Secret: s.me.secret,
+		PilotOrder: *s.order.Pilot, ID: w.ID, Tag: s.order.Tag, Holder: s.me.ID, Secret: s.me.secret,
 		Host: cmp.Or(w.Node, s.me.Host), EndsIn: s.stay.End.Sub(now), Scratch: scratchOf(s.dir, w),
 	}
 	o.Place, o.Beside = s.roster.Place(w)

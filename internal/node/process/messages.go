@@ -22,7 +22,7 @@ type Ask struct {
 
 // An Order is the complete configuration of a worker: the pilot's order, and the settings for this worker.
 type Order struct {
-	jobfiles.Pilot
+	jobfiles.PilotOrder
 	ID      string        `json:"id"`
 	Tag     string        `json:"tag"`
 	Holder  string        `json:"holder"`

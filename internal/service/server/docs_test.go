@@ -134,7 +134,7 @@ func lose(t *testing.T, f *fixture) {
 	const alive = "corral-pilot-9p2xw4a7bc3d"
 	f.jobs[alive] = gridsite.JobStatus{Tag: alive, ID: "4711", Phase: gridsite.Running, StartedAt: time.Now()}
 	f.jobs["corral-probe-2bq7wd5ezk4m"] = gridsite.JobStatus{}
-	f.files[alive+"/"+jobfiles.File] = string(must(jobfiles.Order{Tag: alive, Root: "/srv/sites/local", Pilot: &jobfiles.Pilot{
+	f.files[alive+"/"+jobfiles.File] = string(must(jobfiles.Order{Tag: alive, Root: "/srv/sites/local", Pilot: &jobfiles.PilotOrder{
 		Token: "secret",
 		Shape: corral.Shape{Hosts: 2, CPUs: 4, MemoryMiB: 8192, Walltime: corral.Seconds(2 * time.Hour)}}}.Encode())(t))
 }

@@ -20,7 +20,7 @@ import (
 // documented returns a profile for a request, of tasks called t with this runtime in seconds.
 func documented(t *testing.T, run string, seconds float64) json.RawMessage {
 	t.Helper()
-	s := profile.Sample{Task: profile.Task{Transformation: "t", Level: profile.AllLevels}, Run: run, ID: "t0"}
+	s := profile.Sample{Subject: profile.Subject{Transformation: "t", Level: profile.AllLevels}, Run: run, ID: "t0"}
 	s.Values.Set(profile.Runtime, seconds)
 	var b bytes.Buffer
 	if err := must(profile.Of([]profile.Sample{s}))(t).WriteJSON(&b); err != nil {
@@ -55,7 +55,7 @@ func TestPlanAtASlowSite(t *testing.T) {
 	site := f.readySite(t)
 	p := profile.New()
 	for i := range 9 {
-		s := profile.Sample{Task: profile.Task{Transformation: "t", Level: profile.AllLevels, Host: profile.SiteHosts("hpc")},
+		s := profile.Sample{Subject: profile.Subject{Transformation: "t", Level: profile.AllLevels, Host: profile.SiteHosts("hpc")},
 			Run: "a", ID: fmt.Sprint(i)}
 		s.Values.Set(profile.Runtime, 10)
 		if i >= 6 {

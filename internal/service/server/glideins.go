@@ -119,8 +119,8 @@ func (h *glideinHandlers) create(c *rest.Call) error {
 			if err != nil {
 				return corral.Glidein{}, err
 			}
-			created, err := admit.Glidein(tx, admit.Pilot{Request: in, Owner: c.Actor(), Site: site, Cluster: cluster,
-				Machine: h.cfg.Machine})
+			created, err := admit.Glidein(tx, admit.GlideinRequest{Request: in, Owner: c.Actor(), Site: site,
+				Cluster: cluster, Machine: h.cfg.Machine})
 			return created, rest.Placed(corral.Conflict, "site", err)
 		})
 	})

@@ -30,7 +30,7 @@ func TestOpenRun(t *testing.T) {
 			t.Errorf("AddTask = %v, want %v", got, want)
 		}
 	}
-	array := api.NewTask{Argv: []string{"true"}, Elements: 3, After: []api.Wait{{Task: 1, When: api.WhenEnded}}}
+	array := api.NewTask{Argv: []string{"true"}, Elements: 3, After: []api.Condition{{Task: 1, When: api.WhenEnded}}}
 	if got := must(f.AddTask(t.Context(), r.ID, array, ""))(t); got != (api.AddedTasks{First: 2, Count: 3}) {
 		t.Errorf("AddTask = %v", got)
 	}
@@ -76,7 +76,7 @@ func TestBadOpenRuns(t *testing.T) {
 		{api.NewTask{}, corral.Invalid, "argv"},
 		{api.NewTask{Argv: []string{"a\xff"}}, corral.Invalid, "argv"},
 		{api.NewTask{Argv: []string{"a"}, Elements: 10_000_000}, corral.Unsatisfiable, "elements"},
-		{api.NewTask{Argv: []string{"a"}, After: []api.Wait{{Task: 1, When: api.WhenEnded}}}, corral.Unsatisfiable, "after[0]"},
+		{api.NewTask{Argv: []string{"a"}, After: []api.Condition{{Task: 1, When: api.WhenEnded}}}, corral.Unsatisfiable, "after[0]"},
 	} {
 		_, err := f.AddTask(t.Context(), r.ID, tc.task, "")
 		wantKind(t, fmt.Sprintf("AddTask(%+v)", tc.task), err, tc.kind, tc.place)

@@ -40,7 +40,7 @@ const (
 // found is an orphan with the parts of its order that adoption needs.
 type found struct {
 	api.Orphan
-	order *jobfiles.Pilot // nil: no readable order, or not a pilot
+	order *jobfiles.PilotOrder // nil: no readable order, or not a pilot
 }
 
 // look lists the jobs of corrald at a site that are not in the store.

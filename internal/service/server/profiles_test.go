@@ -144,7 +144,7 @@ func TestProfileIsThinned(t *testing.T) {
 	f := start(t)
 	var samples []profile.Sample
 	for i := range 3000 {
-		s := profile.Sample{Task: profile.Task{Transformation: "t", Level: profile.AllLevels}, Run: "a", ID: fmt.Sprint(i)}
+		s := profile.Sample{Subject: profile.Subject{Transformation: "t", Level: profile.AllLevels}, Run: "a", ID: fmt.Sprint(i)}
 		s.Values.Set(profile.Runtime, float64(i))
 		samples = append(samples, s)
 	}

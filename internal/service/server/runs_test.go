@@ -40,7 +40,7 @@ func newBench() *bench {
 	}
 }
 
-func (b *bench) Queue(corral.ClusterID, corral.RunOptions) (run.Queue, error) { return b, nil }
+func (b *bench) Queue(corral.ClusterID, corral.RunOptions) (run.Dispatcher, error) { return b, nil }
 
 func (b *bench) Offer(context.Context, corral.ClusterID) (execution.Offer, error) {
 	return execution.Offer{CPUs: 1, Capacities: []execution.Capacity{{Worker: "w", CPUs: 1, MemoryMiB: 1024, Left: time.Hour}}}, nil

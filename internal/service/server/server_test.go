@@ -63,7 +63,9 @@ func (c *crowd) Mint(context.Context, corral.ClusterID, corral.JobID, time.Durat
 
 func (c *crowd) Waiting(context.Context, corral.ClusterID) ([]matching.Class, error) { return nil, nil }
 
-func (c *crowd) Queue(corral.Cluster) (run.Queue, error) { return nil, errors.New("no pool is there") }
+func (c *crowd) Queue(corral.Cluster) (run.Dispatcher, error) {
+	return nil, errors.New("no pool is there")
+}
 
 func (c *crowd) register(w corral.Worker) {
 	c.mu.Lock()

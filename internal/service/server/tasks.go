@@ -193,7 +193,7 @@ func (h *taskHandlers) output(c *rest.Call) error {
 type outputSource struct{ *run.Manager }
 
 // Tasks lists all tasks of a run.
-func (s outputSource) Tasks(ctx context.Context, id corral.RunID) ([]*api.Task, error) {
+func (s outputSource) Tasks(ctx context.Context, id corral.RunID) ([]*api.TaskStatus, error) {
 	tasks, _, err := run.TaskPage(ctx, s.Manager, id, run.Choice{Limit: math.MaxInt})
 	return tasks, err
 }

@@ -138,7 +138,7 @@ func (c *call) look(o step.Order, workers []corral.Worker) ([]probe, error) {
 		if err != nil {
 			return nil, err
 		}
-		tasks, err := untilAnswered(c, func() ([]api.Task, error) {
+		tasks, err := untilAnswered(c, func() ([]api.TaskStatus, error) {
 			return c.client.WaitTasks(c.ctx, c.folder.Run, added.Numbers(), lookEvery)
 		})
 		if err != nil && corral.KindOf(err) != corral.Timeout {
@@ -165,7 +165,7 @@ func (c *call) look(o step.Order, workers []corral.Worker) ([]probe, error) {
 }
 
 // hear records the progress of a probe. The probe's output is requested only once.
-func (p *probe) hear(c *call, t api.Task) {
+func (p *probe) hear(c *call, t api.TaskStatus) {
 	if p.over {
 		return
 	}
@@ -205,12 +205,12 @@ func (c *call) probe(o step.Order, n int) (api.AddedTasks, error) {
 }
 
 // unable reports whether a step may have failed to start its job. A script can end with the same status.
-func unable(t api.Task) bool {
+func unable(t api.TaskStatus) bool {
 	return t.State == corral.TaskFailed && t.ExitStatus != nil && *t.ExitStatus == step.ExitUnable
 }
 
 // reason returns the error of a step that could not start its job.
-func (c *call) reason(t api.Task) error {
+func (c *call) reason(t api.TaskStatus) error {
 	said, err := c.client.RunTaskLog(c.ctx, c.folder.Run, t.ID, api.LogPart{File: "stderr", Last: 1 << 10})
 	if err != nil || len(said) == 0 { // a script that has ended with this status itself
 		id := int(c.folder.Base()) + t.Number

@@ -195,7 +195,7 @@ func again(c *call, j job.Job) error {
 	}
 	if !j.State.Over() {
 		err := ask(func() (corral.Run, error) { return c.client.CancelTasks(c.ctx, c.folder.Run, id) })
-		_, errWait := untilAnswered(c, func() ([]api.Task, error) {
+		_, errWait := untilAnswered(c, func() ([]api.TaskStatus, error) {
 			return c.client.WaitTasks(c.ctx, c.folder.Run, []int{number}, 0)
 		})
 		if err := errors.Join(err, errWait); err != nil {

@@ -129,7 +129,7 @@ func (c *call) script(name string) (string, error) {
 // await waits for jobs and returns the highest of their exit statuses, like sbatch --wait; the status of a killed job
 // counts as 1.
 func (c *call) await(added api.AddedTasks) error {
-	tasks, err := untilAnswered(c, func() ([]api.Task, error) {
+	tasks, err := untilAnswered(c, func() ([]api.TaskStatus, error) {
 		return c.client.WaitTasks(c.ctx, c.folder.Run, added.Numbers(), 0)
 	})
 	if err != nil {

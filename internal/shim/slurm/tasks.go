@@ -20,8 +20,8 @@ import (
 )
 
 // tasks requests tasks of the folder's run.
-func (c *call) tasks(q api.TaskQuery) ([]api.Task, error) {
-	return untilAnswered(c, func() ([]api.Task, error) { return c.client.QueryTasks(c.ctx, c.folder.Run, q) })
+func (c *call) tasks(q api.TaskQuery) ([]api.TaskStatus, error) {
+	return untilAnswered(c, func() ([]api.TaskStatus, error) { return c.client.QueryTasks(c.ctx, c.folder.Run, q) })
 }
 
 // jobs requests tasks, and converts them to jobs.
@@ -44,7 +44,7 @@ func (c *call) jobs(q api.TaskQuery) ([]job.Job, error) {
 }
 
 // shown converts a task for package job.
-func (f Folder) shown(t api.Task) job.Task {
+func (f Folder) shown(t api.TaskStatus) job.Task {
 	return job.Task{
 		ID: int(f.Base()) + t.Number, Element: t.Element, Name: t.Name, State: t.State, Cause: t.Cause,
 		Exit: exitOf(t), Worker: node(t.Worker), Begun: t.Attempts, Attributes: t.Attributes,
@@ -53,7 +53,7 @@ func (f Folder) shown(t api.Task) job.Task {
 }
 
 // over returns the time at which a task ended, in whatever way.
-func over(t api.Task) time.Time {
+func over(t api.TaskStatus) time.Time {
 	if !t.OverAt.IsZero() {
 		return t.OverAt.Local()
 	}
@@ -75,7 +75,7 @@ const killedBy = "killed by "
 
 // exitOf returns the status or signal with which a task's process ended, as far as its worker has reported it. Package
 // job interprets it as Slurm would.
-func exitOf(t api.Task) (code notation.ExitCode) {
+func exitOf(t api.TaskStatus) (code notation.ExitCode) {
 	// For a process that was ended by a signal, the worker names the signal in the reason, and reports no status.
 	if t.ExitStatus != nil && *t.ExitStatus >= 0 {
 		code.Status = *t.ExitStatus // also for a process that handled the signal that asked it to end
@@ -188,7 +188,7 @@ func members(firsts []job.Job, list []notation.JobID) (meant [][]int, arrays boo
 }
 
 // waits returns the conditions that a job waits for.
-func (c *call) waits(sub *submission.Submission) (waits []api.Wait, err error) {
+func (c *call) waits(sub *submission.Submission) (waits []api.Condition, err error) {
 	for _, d := range sub.Placing.Dependencies.List {
 		// Jobs submitted at the same time may not wait for each other, because each is checked before it exists itself.
 		if d.When == notation.Singleton {
@@ -198,7 +198,7 @@ func (c *call) waits(sub *submission.Submission) (waits []api.Wait, err error) {
 			}
 			for _, j := range earlier {
 				if j.Name == sub.Name {
-					waits = append(waits, api.Wait{Task: j.ID - int(c.folder.Base()), When: api.WhenEnded})
+					waits = append(waits, api.Condition{Task: j.ID - int(c.folder.Base()), When: api.WhenEnded})
 				}
 			}
 			continue
@@ -212,7 +212,7 @@ func (c *call) waits(sub *submission.Submission) (waits []api.Wait, err error) {
 				return nil, notation.ErrDependency
 			}
 			for _, j := range jobs {
-				waits = append(waits, api.Wait{Task: j.ID - int(c.folder.Base()), When: whens[d.When]})
+				waits = append(waits, api.Condition{Task: j.ID - int(c.folder.Base()), When: whens[d.When]})
 			}
 		}
 	}

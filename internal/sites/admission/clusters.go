@@ -36,7 +36,7 @@ type Pools interface {
 	Waiting(ctx context.Context, cluster corral.ClusterID) ([]matching.Class, error)
 
 	// Queue returns the job queue of a READY cluster.
-	Queue(cluster corral.Cluster) (run.Queue, error)
+	Queue(cluster corral.Cluster) (run.Dispatcher, error)
 }
 
 // An Address determines where workers at a site connect.
@@ -141,7 +141,7 @@ func cluster(ctx context.Context, db *store.DB, id corral.ClusterID) (corral.Clu
 
 // Queue returns a cluster's job queue for runs with these options. It returns a NotFound or Conflict error if the
 // cluster cannot accept jobs.
-func (c *Clusters) Queue(id corral.ClusterID, o corral.RunOptions) (run.Queue, error) {
+func (c *Clusters) Queue(id corral.ClusterID, o corral.RunOptions) (run.Dispatcher, error) {
 	cluster, err := cluster(context.Background(), c.db, id)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func (f far) Workers(id corral.ClusterID) []corral.Worker {
 
 func (f far) Waiting(context.Context, corral.ClusterID) ([]matching.Class, error) { return nil, nil }
 
-func (f far) Queue(corral.Cluster) (run.Queue, error) { return nil, errors.New("the pool's") }
+func (f far) Queue(corral.Cluster) (run.Dispatcher, error) { return nil, errors.New("the pool's") }
 
 func (f far) Stream(corral.ClusterID) (*stream.Stream, error) {
 	if f.stopped {

@@ -42,7 +42,7 @@ func (d streamDoor) known(id corral.ClusterID) *stream.Stream {
 }
 
 // queue returns a cluster's stream for a run.
-func (d streamDoor) queue(cluster corral.Cluster) (run.Queue, error) {
+func (d streamDoor) queue(cluster corral.Cluster) (run.Dispatcher, error) {
 	if d.streams == nil {
 		return nil, corral.ErrorAt(corral.Unavailable, "cluster "+cluster.Name, "this corrald has no worker jobs")
 	}

@@ -58,7 +58,7 @@ func (w *world) pool() corral.Cluster {
 	poolDirs.Store(w, dir)
 	w.pools = condorpool.New(w.lg, w.db, condorpool.Config{
 		Dir: filepath.Join(dir, "c"), Host: netip.MustParseAddr("127.0.0.1"), Releases: onlyRelease{}, RunAs: programs.Unprivileged(),
-		NewQueue: func(corral.Cluster, condor.Tools, string) condorpool.Queue { return nil },
+		NewQueue: func(corral.Cluster, condor.Tools, string) condorpool.Submitter { return nil },
 		OnChange: func() {
 			if c := w.current.Load(); c != nil {
 				c.Notify()

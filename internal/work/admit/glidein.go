@@ -10,9 +10,9 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// A Pilot is a request for a glidein that runs at a site and joins a cluster. The caller has read the rows of both; the
-// names in Request are used only in messages.
-type Pilot struct {
+// A GlideinRequest is a request for a glidein that runs at a site and joins a cluster. The caller has read the rows of
+// both; the names in Request are used only in messages.
+type GlideinRequest struct {
 	Request api.NewGlidein
 	Owner   string
 	Site    corral.Site
@@ -30,7 +30,7 @@ type Following struct {
 }
 
 // Glidein creates a glidein.
-func Glidein(tx *store.Tx, p Pilot) (corral.Glidein, error) {
+func Glidein(tx *store.Tx, p GlideinRequest) (corral.Glidein, error) {
 	g := corral.Glidein{Owner: p.Owner, Follows: p.Follows.Glidein, Labels: p.Request.Labels}
 	c := ofGlidein(tx, g, p.Site, p.Cluster)
 	c.possible = func() (err error) {
@@ -75,7 +75,7 @@ func ofGlidein(tx *store.Tx, g corral.Glidein, site corral.Site, cluster corral.
 
 // Place returns the glidein that Glidein would create, or the error if the site or the cluster cannot provide it. It
 // changes nothing; package scaling uses it to choose sites.
-func Place(p Pilot, now time.Time) (corral.Glidein, error) {
+func Place(p GlideinRequest, now time.Time) (corral.Glidein, error) {
 	g, err := request.Glidein(p.Request, now)
 	g.Owner = p.Owner
 	g.Follows, g.FollowsAfter, g.FollowsWait = p.Follows.Glidein, p.Follows.After, p.Follows.Wait

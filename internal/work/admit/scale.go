@@ -15,7 +15,7 @@ type NewScale struct {
 	Terms   corral.Scale // Cluster, Sites and SiteIDs are set by Scale
 	Cluster corral.Cluster
 	Sites   []corral.Site
-	Machine corral.SiteQueue                          // as in Pilot
+	Machine corral.SiteQueue                          // as in GlideinRequest
 	Worker  func(corral.Scale, string) api.NewGlidein // returns the request for a worker at the named site
 }
 
@@ -78,7 +78,7 @@ func scalable(tx *store.Tx, cluster corral.Cluster) error {
 func (n NewScale) somewhere(tx *store.Tx, s corral.Scale) error {
 	var reasons []error
 	for _, site := range n.Sites {
-		p := Pilot{Request: n.Worker(s, site.Name), Site: site, Cluster: n.Cluster, Machine: n.Machine}
+		p := GlideinRequest{Request: n.Worker(s, site.Name), Site: site, Cluster: n.Cluster, Machine: n.Machine}
 		_, err := Place(p, tx.Now())
 		if err == nil {
 			return nil

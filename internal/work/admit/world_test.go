@@ -210,8 +210,8 @@ var nouns = map[string]noun{
 		}},
 }
 
-func newPilot(owner string, at home) admit.Pilot {
-	p := admit.Pilot{Owner: owner, Site: at.site, Cluster: at.cluster, Machine: machine,
+func newPilot(owner string, at home) admit.GlideinRequest {
+	p := admit.GlideinRequest{Owner: owner, Site: at.site, Cluster: at.cluster, Machine: machine,
 		Request: api.NewGlidein{Site: at.site.Name,
 			Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)}}}
 	if at.poor {

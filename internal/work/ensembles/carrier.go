@@ -146,7 +146,7 @@ func (c *carrier) ask(tx *store.Tx, row record.Ensemble, number int, walltime ti
 	in := wanted(p, row.ClusterName)
 	in.Labels = labelled(c.id, "machine", number)
 	tx.Because(fmt.Sprintf("ensemble %d needs machine %d", c.id, number))
-	_, err = admit.Glidein(tx, admit.Pilot{Request: in, Owner: row.Owner, Site: site, Cluster: cluster,
+	_, err = admit.Glidein(tx, admit.GlideinRequest{Request: in, Owner: row.Owner, Site: site, Cluster: cluster,
 		Machine: c.Machine, Labels: []string{record.Label}})
 	return err
 }

@@ -145,7 +145,7 @@ func runOf(in api.NewEnsemble, m api.NewMember) api.NewRun {
 
 // prioritise sets the priorities of runs so that their tasks are queued in the policy's order. Other runs of the
 // cluster follow unless they have the same priorities, because the ensemble pays for its pilots.
-func (x Drafted) prioritise(p ensemble.Policy) {
+func (x Drafted) prioritise(p ensemble.Strategy) {
 	order := make([]int, len(x.Runs))
 	for k := range order {
 		order[k] = k

@@ -14,7 +14,7 @@ import (
 // A Direction defines how an ensemble is carried out; it never changes.
 type Direction struct {
 	Problem rehearsal.Problem // Machines.Most limits the number of pilots at a time
-	Policy  ensemble.Policy
+	Policy  ensemble.Strategy
 	Patient bool // the policy is consulted about a workflow only when a pilot is free for it
 	Static  bool // the plan determines how long a pilot is held
 }
@@ -57,7 +57,7 @@ func (s Sight) view(d Direction) ensemble.View {
 	v := ensemble.View{Now: s.since(s.Now), Asked: len(s.Glideins)}
 	rooms := s.rooms()
 	for number, g := range s.Glideins {
-		m := ensemble.Machine{ID: number, Slots: s.Row.Pilots.CPUs}
+		m := ensemble.Instance{ID: number, Slots: s.Row.Pilots.CPUs}
 		for _, a := range g.Attempts {
 			switch {
 			case a.StartedAt.IsZero():

@@ -32,10 +32,10 @@ func (d *Desk) Cluster(ctx context.Context, in *api.NewRun, flow *workflow.Workf
 		return err
 	}
 	transfers.Carry(&problem)
-	tasks := make([]clustering.Task, len(flow.Tasks))
+	tasks := make([]clustering.Unit, len(flow.Tasks))
 	for i, estimate := range flow.Estimates(cmp.Or(time.Duration(in.Options.DefaultRuntime), otherwise)) {
 		t := &flow.Tasks[i]
-		tasks[i] = clustering.Task{Needs: t.Resources, Estimate: max(estimate, time.Millisecond), Label: t.Label()}
+		tasks[i] = clustering.Unit{Needs: t.Resources, Estimate: max(estimate, time.Millisecond), Label: t.Label()}
 	}
 	rule, _ := clustering.Choose(flow.Graph, tasks, supply(problem))
 	in.Options.Clustering = rule.String()

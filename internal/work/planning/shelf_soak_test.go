@@ -19,7 +19,7 @@ func measured(t *testing.T, kinds, tasks int, pad string) *profile.Profile {
 	p := profile.New()
 	for k := range kinds {
 		for i := range tasks {
-			s := profile.Sample{Task: profile.Task{Transformation: fmt.Sprint("k", k), Level: profile.AllLevels}, Run: "r"}
+			s := profile.Sample{Subject: profile.Subject{Transformation: fmt.Sprint("k", k), Level: profile.AllLevels}, Run: "r"}
 			if s.ID = fmt.Sprint(k, ".", i); tasks > 1 {
 				s.ID += pad
 			} else {

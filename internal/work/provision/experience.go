@@ -65,7 +65,7 @@ const workflowItself = "the workflow"
 // tasks: a plan that ignored the requested profile would be a surprise.
 func newExpectation(w *workflow.Workflow, x Experience) (*expectation, error) {
 	o := &expectation{tasks: w.Tasks, kinds: make([]string, len(w.Tasks))}
-	var known []profile.Task
+	var known []profile.Subject
 	if x.Given != nil || x.Earlier != nil {
 		known = profile.Tasks(w)
 	}
@@ -114,7 +114,7 @@ func earlierRuns(p *profile.Profile) string {
 
 // learned returns a source whose estimates are based on a profile: the runtime that the model of a task's class
 // predicts for the size of its input, and the maximum memory used by a task of that class.
-func learned(name string, w *workflow.Workflow, tasks []profile.Task, p *profile.Profile,
+func learned(name string, w *workflow.Workflow, tasks []profile.Subject, p *profile.Profile,
 	speeds profile.Speeds) *source {
 	estimator := profile.NewEstimator(p, speeds)
 	return newSource(name, len(tasks), func(i int) guess {

@@ -20,7 +20,7 @@ func took(t *testing.T, runs []string, kind string, seconds, mib float64) *profi
 	var samples []profile.Sample
 	for _, run := range runs {
 		for _, id := range []string{"1", "2"} {
-			s := profile.Sample{Task: profile.Task{Transformation: kind, Level: profile.AllLevels}, Run: run, ID: id}
+			s := profile.Sample{Subject: profile.Subject{Transformation: kind, Level: profile.AllLevels}, Run: run, ID: id}
 			s.Values.Set(profile.Runtime, seconds)
 			s.Values.Set(profile.Memory, mib*(1<<20))
 			samples = append(samples, s)

@@ -65,7 +65,7 @@ func ask(tx *store.Tx, row corral.Plan, pilots []plan.Pilot, with asking) (all [
 		if err != nil {
 			return nil, err
 		}
-		p := admit.Pilot{Request: in, Owner: row.Owner, Site: site, Cluster: cluster, Machine: with.machine,
+		p := admit.GlideinRequest{Request: in, Owner: row.Owner, Site: site, Cluster: cluster, Machine: with.machine,
 			Labels: []string{corral.PlanLabel, "pilot", hedging.Label}}
 		if q := pilots[i]; q.Follows != nil {
 			if k := *q.Follows; k < 0 || k >= len(all) {

@@ -24,7 +24,7 @@ func ranAt(t *testing.T, seconds map[string]float64, most string) *profile.Profi
 			tasks = 5
 		}
 		for i := range tasks {
-			s := profile.Sample{Task: profile.Task{Transformation: "split", Level: profile.AllLevels,
+			s := profile.Sample{Subject: profile.Subject{Transformation: "split", Level: profile.AllLevels,
 				Host: profile.SiteHosts(site)}, Run: "r", ID: fmt.Sprint(site, i)}
 			s.Values.Set(profile.Runtime, took)
 			if err := p.Add(s); err != nil {

@@ -29,7 +29,7 @@ func TestCheckNewTask(t *testing.T) {
 		{func(in *api.NewTask) { in.Attributes = map[string]string{"a": strings.Repeat("x", api.MaxAttributes)} },
 			"attributes: they have 32769 bytes together, and the maximum is 32768"},
 		{func(in *api.NewTask) { in.Attributes = map[string]string{"": "x"} }, `attributes: "" is not a key`},
-		{func(in *api.NewTask) { in.After = []api.Wait{{Task: 1, When: "soon"}} },
+		{func(in *api.NewTask) { in.After = []api.Condition{{Task: 1, When: "soon"}} },
 			`after[0].when: "soon" is none of started, ended, succeeded, failed`},
 		{func(in *api.NewTask) { in.Elements = api.MaxArray + 1 }, "elements: an array of 100001 is larger than 100000"},
 		{func(in *api.NewTask) { in.AtOnce = 2 }, "at_once: it requires an array"},

@@ -90,7 +90,7 @@ func (e *embedded) Report(context.Context, corral.JobID, string, string) error {
 
 func (e *embedded) LoseHost(context.Context, corral.JobID, corral.LostHost) error { return nil }
 
-func (e *embedded) Queue(corral.ClusterID, corral.RunOptions) (Queue, error) { return e.d, nil }
+func (e *embedded) Queue(corral.ClusterID, corral.RunOptions) (Dispatcher, error) { return e.d, nil }
 
 func (e *embedded) Offer(context.Context, corral.ClusterID) (execution.Offer, error) {
 	var s execution.Offer

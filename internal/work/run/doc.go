@@ -13,7 +13,7 @@
 //   - A journal is the file of records. A sink writes a cluster's reports to it before the cluster may act on them, and
 //     then passes them to the driver.
 //   - A progress is the run's row in the store, and tracks which progress has been stored.
-//   - A driver is the one goroutine that owns a run's state, submits ready jobs to the run's Queue by upward rank, and
+//   - A driver is the one goroutine that owns a run's state, submits ready jobs to the Dispatcher by upward rank, and
 //     ends the run.
 //   - A Manager prepares runs in its home, the parent of their directories, starts their drivers, and answers requests
 //     about runs.

@@ -26,7 +26,7 @@ type driver struct {
 	state      *state
 	sink       *sink
 	scripts    *scripter
-	queue      Queue           // nil: the run is not yet attached
+	queue      Dispatcher      // nil: the run is not yet attached
 	noQueue    string          // why queue is nil
 	cancelling bool            // the queue has been told to cancel the jobs
 	rescued    string          // the mention of a rescue file in the reason for the run's end

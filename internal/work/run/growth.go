@@ -142,7 +142,7 @@ func (g *group) complete(t *execution.Task) {
 }
 
 // tell adds the properties of an added task to its listing.
-func (g *group) tell(t *api.Task, i int, info *execution.TaskInfo) {
+func (g *group) tell(t *api.TaskStatus, i int, info *execution.TaskInfo) {
 	t.Grown = &api.Grown{
 		Number: i + 1, Name: g.Name, AddedAt: info.AddedAt, OverAt: info.OverAt, Attributes: g.Attributes,
 	}
@@ -214,7 +214,7 @@ func (p *plan) addition(in *api.NewTask, of Once) (*execution.Addition, error) {
 			place := fmt.Sprintf("after[%d]", k)
 			return nil, corral.ErrorAt(corral.Unsatisfiable, place, "run %d has no task %d", p.run, w.Task)
 		}
-		a.After = append(a.After, execution.Wait{Task: int32(w.Task - 1), When: execution.When(w.When)})
+		a.After = append(a.After, execution.Condition{Task: int32(w.Task - 1), When: execution.When(w.When)})
 	}
 	text, err := json.Marshal(body{
 		Name: in.Name, Argv: in.Argv, Dir: in.Directory, Env: in.Environment, Limit: in.TimeLimit, Grace: in.Grace,

@@ -21,13 +21,13 @@ import (
 )
 
 // tasksOf lists all tasks of a run.
-func tasksOf(t testing.TB, m *Manager, id corral.RunID) ([]api.Task, error) {
+func tasksOf(t testing.TB, m *Manager, id corral.RunID) ([]api.TaskStatus, error) {
 	t.Helper()
 	tasks, _, err := TaskPage(asLocal(t), m, id, Choice{Limit: 1 << 30})
 	return values(tasks), err
 }
 
-func values(tasks []*api.Task) (all []api.Task) {
+func values(tasks []*api.TaskStatus) (all []api.TaskStatus) {
 	for _, t := range tasks {
 		all = append(all, *t)
 	}
@@ -35,9 +35,9 @@ func values(tasks []*api.Task) (all []api.Task) {
 }
 
 // listing returns the listing of all tasks of a state.
-func listing(s *state) []api.Task {
+func listing(s *state) []api.TaskStatus {
 	c := Choice{Limit: 1 << 30}
-	all, _ := c.page(len(s.plan.flow.Tasks), func(i int) *api.Task {
+	all, _ := c.page(len(s.plan.flow.Tasks), func(i int) *api.TaskStatus {
 		info := s.x.Task(i)
 		return s.row(i, &info)
 	})
@@ -57,7 +57,7 @@ func TestMostTasks(t *testing.T) {
 }
 
 // one requests a task of one second.
-func one(after ...api.Wait) api.NewTask {
+func one(after ...api.Condition) api.NewTask {
 	return api.NewTask{
 		Argv: []string{"true"}, Resources: corral.Resources{CPUs: 1}, TaskTimes: api.TaskTimes{Estimate: s(1)}, After: after,
 	}
@@ -98,7 +98,7 @@ func TestOpenRun(t *testing.T) {
 		if got, want := w.add(row.ID, one()), (api.AddedTasks{First: 1, Count: 1}); got != want {
 			t.Errorf("added %v, want %v", got, want)
 		}
-		array := one(api.Wait{Task: 1, When: api.WhenSucceeded})
+		array := one(api.Condition{Task: 1, When: api.WhenSucceeded})
 		array.Elements, array.Name, array.Attributes = 3, "many", map[string]string{"account": "physics"}
 		if got, want := w.add(row.ID, array), (api.AddedTasks{First: 2, Count: 3}); got != want {
 			t.Errorf("added %v, want %v", got, want)
@@ -142,7 +142,7 @@ func TestOpenRunRestarts(t *testing.T) {
 		w.add(row.ID, one())
 		w.awaitTasks(row.ID, 1, 1)
 		c.lose("w1")
-		in := one(api.Wait{Task: 1, When: api.WhenEnded})
+		in := one(api.Condition{Task: 1, When: api.WhenEnded})
 		in.Note, in.Elements = "echo\n", 2
 		again := func(of Once) (api.AddedTasks, error) { return AddTask(asLocal(t), w.manager, row.ID, in, of) }
 		of := Once{Key: "k", Request: "digest"}
@@ -177,7 +177,7 @@ func TestOpenRunRefuses(t *testing.T) {
 		w := newWorld(t, newSimCluster(oneWorker()))
 		defer func() { w.stop() }()
 		row := w.open()
-		in := one(api.Wait{Task: 1, When: api.WhenEnded})
+		in := one(api.Condition{Task: 1, When: api.WhenEnded})
 		in.Note = "note"
 		_, err := AddTask(asLocal(t), w.manager, row.ID, in, Once{})
 		if corral.KindOf(err) != corral.Unsatisfiable || !strings.HasPrefix(err.Error(), "after[0]: ") {
@@ -209,7 +209,7 @@ func TestCancelOpenRun(t *testing.T) {
 		long := one()
 		long.Estimate = s(1000)
 		w.add(row.ID, long)
-		w.add(row.ID, one(api.Wait{Task: 1, When: api.WhenSucceeded}))
+		w.add(row.ID, one(api.Condition{Task: 1, When: api.WhenSucceeded}))
 		w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Running == 1 && r.Tasks.Waiting == 1 })
 		if _, err := w.manager.Cancel(asLocal(t), "ann", row.ID); err != nil {
 			t.Fatal(err)
@@ -240,8 +240,8 @@ func TestRetryInOpenRun(t *testing.T) {
 		defer func() { w.stop() }()
 		row := w.open()
 		w.add(row.ID, one())
-		w.add(row.ID, one(api.Wait{Task: 1, When: api.WhenEnded}))
-		w.add(row.ID, one(api.Wait{Task: 1, When: api.WhenSucceeded}))
+		w.add(row.ID, one(api.Condition{Task: 1, When: api.WhenEnded}))
+		w.add(row.ID, one(api.Condition{Task: 1, When: api.WhenSucceeded}))
 		ask := func(what func(context.Context, string, corral.RunID, []string) (corral.Run, error), tasks ...string) {
 			t.Helper()
 			if _, err := what(asLocal(t), "ann", row.ID, tasks); err != nil {
@@ -364,7 +364,7 @@ func TestSpentNotes(t *testing.T) {
 		w.add(row.ID, in)
 		in.Elements = 2
 		w.add(row.ID, in)
-		in.Elements, in.After = 0, []api.Wait{{Task: 4, When: api.WhenFailed}}
+		in.Elements, in.After = 0, []api.Condition{{Task: 4, When: api.WhenFailed}}
 		w.add(row.ID, in)
 		w.awaitTasks(row.ID, 1, 3)
 		if diff := cmp.Diff([]string{"1", "2", "3", "5"}, notesIn(t, row)); diff != "" {
@@ -414,7 +414,7 @@ func TestTasksSince(t *testing.T) {
 		defer func() { w.stop() }()
 		row := w.open()
 		w.add(row.ID, one())
-		w.add(row.ID, one(api.Wait{Task: 1, When: api.WhenFailed}))
+		w.add(row.ID, one(api.Condition{Task: 1, When: api.WhenFailed}))
 		w.awaitTasks(row.ID, 1, 2)
 		<-time.After(time.Minute)
 		since := time.Now()

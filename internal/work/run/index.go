@@ -36,7 +36,7 @@ type index struct {
 	Changed  map[int32][]string     // inputs, of the tasks that have changed some
 	Streams  map[int32]indexStreams // of tasks whose streams have names in the workflow or are outputs
 
-	listed func() []api.Task // its listing, made once because it is requested page by page
+	listed func() []api.TaskStatus // its listing, made once because it is requested page by page
 }
 
 // indexStreams holds the names of a task's output streams, and whether they are outputs.
@@ -131,10 +131,10 @@ func (x *index) whole(n int) bool {
 }
 
 // listing returns the listing of all tasks, in the order of the workflow.
-func (x *index) listing() []api.Task {
-	all := make([]api.Task, len(x.IDs))
+func (x *index) listing() []api.TaskStatus {
+	all := make([]api.TaskStatus, len(x.IDs))
 	for i := range all {
-		all[i] = api.Task{
+		all[i] = api.TaskStatus{
 			ID: x.IDs[i], State: corral.TaskStates[x.States[i]], Attempts: int(x.Attempts[i]),
 			Worker: x.Names[x.Workers[i]], Reason: x.Reasons[int32(i)],
 			StartedAt: x.Started[i].Time(), EndedAt: x.Ended[i].Time(),

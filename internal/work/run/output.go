@@ -41,7 +41,7 @@ type File struct {
 // A Source provides the files of tasks.
 type Source interface {
 	// Tasks lists the tasks of a run.
-	Tasks(ctx context.Context, id corral.RunID) ([]*api.Task, error)
+	Tasks(ctx context.Context, id corral.RunID) ([]*api.TaskStatus, error)
 	// Log opens a file, which the caller closes. It returns a NotFound error, at "file", if there is none.
 	Log(ctx context.Context, id corral.RunID, f File) (io.ReadCloser, error)
 }
@@ -154,7 +154,7 @@ func part(f io.Reader, after, most int64) ([]byte, error) {
 // The size of an answer is limited, so that a client cannot make corrald read a whole run at once. complete reports
 // whether all available output fitted; only then may the answer report that the run is over.
 type telling struct {
-	tasks []*api.Task
+	tasks []*api.TaskStatus
 	ended bool // the run has ended, and with it all attempts
 	told  []byte
 	open  map[int]api.OutputFile
@@ -170,7 +170,7 @@ type telling struct {
 // used: numbers beyond the tasks are dropped, and missing positions count as the beginning. A run may have grown
 // since.
 func newTelling(
-	tasks []*api.Task, since api.OutputPlace, ended bool,
+	tasks []*api.TaskStatus, since api.OutputPlace, ended bool,
 	read func(f File, after, most int64) ([]byte, error),
 ) *telling {
 	t := &telling{

@@ -27,7 +27,7 @@ func (f files) read(of File, after, most int64) ([]byte, error) {
 }
 
 // askOutput makes a request about a run, and returns the answer as lines.
-func askOutput(t interface{ Fatal(...any) }, tasks []*api.Task, at api.OutputPlace, ended bool, f files) (said []string, out api.Output) {
+func askOutput(t interface{ Fatal(...any) }, tasks []*api.TaskStatus, at api.OutputPlace, ended bool, f files) (said []string, out api.Output) {
 	out, err := newTelling(tasks, at, ended, f.read).tell()
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func askOutput(t interface{ Fatal(...any) }, tasks []*api.Task, at api.OutputPla
 
 func TestTelling(t *testing.T) {
 	t.Parallel()
-	tasks := []*api.Task{{ID: "a", State: corral.TaskRunning, Attempts: 1}, {ID: "b", State: corral.TaskWaiting}}
+	tasks := []*api.TaskStatus{{ID: "a", State: corral.TaskRunning, Attempts: 1}, {ID: "b", State: corral.TaskWaiting}}
 	f := files{"a 1 stdout": "one\ntw"}
 	var at api.OutputPlace
 	for _, step := range []struct {
@@ -60,7 +60,7 @@ func TestTelling(t *testing.T) {
 		{"tasks that are over, in the order of their ends", func() {
 			f["b 1 stdout"], f["a 2 stdout"] = "b", "again\nlast"
 			tasks[0].State, tasks[0].EndedAt = corral.TaskDone, time.Unix(20, 0)
-			tasks[1] = &api.Task{ID: "b", State: corral.TaskDone, Attempts: 1, EndedAt: time.Unix(10, 0)}
+			tasks[1] = &api.TaskStatus{ID: "b", State: corral.TaskDone, Attempts: 1, EndedAt: time.Unix(10, 0)}
 		}, false, []string{"b 1 stdout: b", "a 2 stdout: last"}},
 		{"what was told is not told again", func() {}, true, nil},
 		{"a task that is retried", func() {
@@ -80,7 +80,7 @@ func TestTelling(t *testing.T) {
 func TestTellingIsBounded(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("a line of a large file\n", 100_000)
-	tasks := []*api.Task{{ID: "a", State: corral.TaskDone, Attempts: 1}}
+	tasks := []*api.TaskStatus{{ID: "a", State: corral.TaskDone, Attempts: 1}}
 	var at api.OutputPlace
 	var got strings.Builder
 	for range 10 {
@@ -108,7 +108,7 @@ func TestTellingCutsNoCharacter(t *testing.T) {
 	t.Parallel()
 	text := "a" + strings.Repeat("é", mostBytes)
 	for _, state := range []corral.TaskState{corral.TaskDone, corral.TaskRunning} {
-		tasks := []*api.Task{{ID: "a", State: state, Attempts: 1}}
+		tasks := []*api.TaskStatus{{ID: "a", State: state, Attempts: 1}}
 		var at api.OutputPlace
 		var got strings.Builder
 		for range 4 {
@@ -135,9 +135,9 @@ func TestTellingTellsAllOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "tasks")
-		tasks, f, told := make([]*api.Task, n), files{}, files{}
+		tasks, f, told := make([]*api.TaskStatus, n), files{}, files{}
 		for i := range tasks {
-			tasks[i] = &api.Task{ID: string(rune('a' + i)), State: corral.TaskWaiting}
+			tasks[i] = &api.TaskStatus{ID: string(rune('a' + i)), State: corral.TaskWaiting}
 		}
 		var at api.OutputPlace
 		listen := func(ended bool) {
@@ -177,9 +177,9 @@ func TestTellingTellsAllOnce(t *testing.T) {
 // If more tasks are running than one answer can include, each has its turn.
 func TestTellingOfManyThatRun(t *testing.T) {
 	t.Parallel()
-	tasks := make([]*api.Task, 3*mostFiles)
+	tasks := make([]*api.TaskStatus, 3*mostFiles)
 	for i := range tasks {
-		tasks[i] = &api.Task{ID: "silent", State: corral.TaskRunning, Attempts: 1}
+		tasks[i] = &api.TaskStatus{ID: "silent", State: corral.TaskRunning, Attempts: 1}
 	}
 	tasks[len(tasks)/2].ID = "a"
 	var at api.OutputPlace

@@ -81,9 +81,9 @@ func jobsOf(flow *workflow.Workflow, tasks []execution.TaskSpec, how clustering.
 	if how == (clustering.Rule{}) {
 		return nil
 	}
-	all := make([]clustering.Task, len(tasks))
+	all := make([]clustering.Unit, len(tasks))
 	for i := range tasks {
-		all[i] = clustering.Task{Needs: tasks[i].Needs(), Estimate: tasks[i].Estimate, Label: flow.Tasks[i].Label()}
+		all[i] = clustering.Unit{Needs: tasks[i].Needs(), Estimate: tasks[i].Estimate, Label: flow.Tasks[i].Label()}
 	}
 	return clustering.Jobs(flow.Graph, all, how)
 }

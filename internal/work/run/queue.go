@@ -8,9 +8,9 @@ import (
 	"github.com/corral-pilot/corral/internal/embedded/dispatch"
 )
 
-// A Queue accepts the jobs of runs: it is a personal cluster's dispatcher. Its methods may be called from any
+// A Dispatcher accepts the jobs of runs: it is a personal cluster's dispatcher. Its methods may be called from any
 // goroutine, but not from the methods of a Sink.
-type Queue interface {
+type Dispatcher interface {
 	// Attach makes sink the owner of the run's jobs.
 	Attach(run corral.RunID, sink dispatch.Sink)
 	// Detach removes the run and its jobs; the sink is not called again.
@@ -36,7 +36,7 @@ type Jobs interface {
 // they do not depend.
 type Clusters interface {
 	// Queue returns a cluster's queue for runs with these options, or a NotFound error if the cluster does not exist.
-	Queue(id corral.ClusterID, o corral.RunOptions) (Queue, error)
+	Queue(id corral.ClusterID, o corral.RunOptions) (Dispatcher, error)
 	// Offer returns the workers that a cluster has and expects, or a NotFound error if the cluster does not exist.
 	Offer(ctx context.Context, id corral.ClusterID) (execution.Offer, error)
 }

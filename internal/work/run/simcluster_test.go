@@ -32,7 +32,7 @@ func (w *simWorker) leavesAt() time.Time {
 	return w.endsAt
 }
 
-// A simCluster is a personal cluster in virtual time: a Queue whose workers only simulate running. It is a Clusters
+// A simCluster is a personal cluster in virtual time: a Dispatcher whose workers only simulate running. It is a Clusters
 // that contains only itself. Package matching assigns jobs to workers, as in production. The simCluster simulates other
 // events of a queue: it loses workers, forgets jobs, and is refused by sinks.
 type simCluster struct {
@@ -141,7 +141,7 @@ func (c *simCluster) restart() {
 	}
 }
 
-func (c *simCluster) Queue(corral.ClusterID, corral.RunOptions) (Queue, error) { return c, nil }
+func (c *simCluster) Queue(corral.ClusterID, corral.RunOptions) (Dispatcher, error) { return c, nil }
 
 func (c *simCluster) Offer(context.Context, corral.ClusterID) (execution.Offer, error) {
 	c.mu.Lock()

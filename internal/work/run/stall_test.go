@@ -120,7 +120,7 @@ func TestTaskOnDrainingWorkerIsNoStall(t *testing.T) {
 // goneCluster is a cluster that was deleted.
 type goneCluster struct{}
 
-func (goneCluster) Queue(id corral.ClusterID, _ corral.RunOptions) (Queue, error) {
+func (goneCluster) Queue(id corral.ClusterID, _ corral.RunOptions) (Dispatcher, error) {
 	return nil, corral.Errorf(corral.NotFound, "no cluster %d", id)
 }
 

@@ -35,8 +35,8 @@ func (s *state) apply(r execution.Record) (over []int64) {
 func (s *state) replay(r execution.Record) { s.apply(r) }
 
 // row returns the listing of a task. A task without an ended attempt does not have an exit status.
-func (s *state) row(i int, t *execution.TaskInfo) *api.Task {
-	row := &api.Task{
+func (s *state) row(i int, t *execution.TaskInfo) *api.TaskStatus {
+	row := &api.TaskStatus{
 		ID: s.plan.flow.Tasks[i].ID, State: t.State, Attempts: t.Begun, Worker: t.Worker,
 		Reason: t.Reason, Cause: string(t.Cause), StartedAt: t.StartedAt, EndedAt: t.EndedAt,
 		ChangedInputs: slices.Clone(t.Changed),

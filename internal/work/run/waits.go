@@ -42,7 +42,7 @@ func (c *Choice) each(n int, fn func(i int) (more bool)) {
 // page returns a page of the rows of n tasks. The function row returns the row of a task, or nil if the task is not
 // selected. next is the place of the page's last task if there are more tasks, else 0. Places count all tasks of the
 // run, not only the selected ones: the states of tasks may change between two pages, but their places do not.
-func (c *Choice) page(n int, row func(i int) *api.Task) (tasks []*api.Task, next int64) {
+func (c *Choice) page(n int, row func(i int) *api.TaskStatus) (tasks []*api.TaskStatus, next int64) {
 	last := c.After
 	c.each(n, func(i int) bool {
 		t := row(i)
@@ -70,10 +70,10 @@ func (c *Choice) wants(state corral.TaskState, since time.Time) bool {
 // TaskPage returns a page of the tasks of a run, in the order of its workflow. next is the place after which the next
 // page begins, or 0 if this is the last page.
 func TaskPage(ctx context.Context, m *Manager, id corral.RunID, c Choice) (
-	tasks []*api.Task, next int64, err error,
+	tasks []*api.TaskStatus, next int64, err error,
 ) {
 	err = lookThrough(ctx, m, id, func(s *state) {
-		tasks, next = c.page(len(s.plan.flow.Tasks), func(i int) *api.Task {
+		tasks, next = c.page(len(s.plan.flow.Tasks), func(i int) *api.TaskStatus {
 			if state, since, over := execution.Over(s.x, i); over && !c.wants(state, since) {
 				return nil
 			}
@@ -85,7 +85,7 @@ func TaskPage(ctx context.Context, m *Manager, id corral.RunID, c Choice) (
 		})
 	}, func(_ corral.Run, x *index) {
 		all := x.listed()
-		tasks, next = c.page(len(all), func(i int) *api.Task {
+		tasks, next = c.page(len(all), func(i int) *api.TaskStatus {
 			if !c.wants(all[i].State, all[i].EndedAt) {
 				return nil
 			}

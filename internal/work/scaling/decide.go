@@ -18,7 +18,7 @@ type View struct {
 	Coming  []Coming         // requested workers
 	Held    int              // cpus that the cluster's glideins hold or request, including draining glideins
 	Longest time.Duration    // the longest job that a new worker accepts
-	Sites   []Site
+	Sites   []Supplier
 }
 
 // A Coming is a requested worker that is not present yet.
@@ -28,8 +28,8 @@ type Coming struct {
 	SpareAt time.Time        // since when no job has needed the worker; zero: needed at the last check
 }
 
-// A Site is a site at which workers may be requested.
-type Site struct {
+// A Supplier is a site at which workers may be requested.
+type Supplier struct {
 	Name   string
 	Pilots int                // number of additional pilots that the site accepts
 	Closed string             // why the site currently accepts no pilots; empty: it accepts them

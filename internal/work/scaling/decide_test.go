@@ -26,7 +26,7 @@ func waiting(jobs int) []matching.Class {
 // view returns a view with the given number of waiting jobs and two open sites.
 func view(jobs int) View {
 	return View{Waiting: waiting(jobs), Longest: 50 * time.Minute,
-		Sites: []Site{{Name: "near", Pilots: 3}, {Name: "far", Pilots: 100}}}
+		Sites: []Supplier{{Name: "near", Pilots: 3}, {Name: "far", Pilots: 100}}}
 }
 
 func room(cpus int) Room {
@@ -96,8 +96,8 @@ func TestAppliedLimitIsNamed(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*corral.Scale, *View){
 		"the maximum of 8 cpus is reached: 8 are held": func(_ *corral.Scale, v *View) { v.Waiting = waiting(99) },
-		"site near takes no more pilots by its limits": func(_ *corral.Scale, v *View) { v.Sites = []Site{{Name: "near"}} },
-		"site near is FAILED":                          func(_ *corral.Scale, v *View) { v.Sites = []Site{{Name: "near", Closed: "is FAILED"}} },
+		"site near takes no more pilots by its limits": func(_ *corral.Scale, v *View) { v.Sites = []Supplier{{Name: "near"}} },
+		"site near is FAILED":                          func(_ *corral.Scale, v *View) { v.Sites = []Supplier{{Name: "near", Closed: "is FAILED"}} },
 		"5 jobs need 3 cpus: workers have 2 (--cpus)":  func(_ *corral.Scale, v *View) { v.Waiting[0].Needs.CPUs = 3 },
 		"workers of 1h0m0s take none above 50m0s":      func(_ *corral.Scale, v *View) { v.Waiting[0].Needs.Time = time.Hour },
 	} {
@@ -114,7 +114,7 @@ func TestAppliedLimitIsNamed(t *testing.T) {
 func TestMergedClassesFindTheirHosts(t *testing.T) {
 	t.Parallel()
 	s, v := scaled(), view(0)
-	v.Sites = []Site{{Name: "near", Pilots: 100, Hosts: []corral.Resources{
+	v.Sites = []Supplier{{Name: "near", Pilots: 100, Hosts: []corral.Resources{
 		{CPUs: 2, MemoryMiB: 1300, GPUs: 3}, {CPUs: 2, MemoryMiB: 2000, GPUs: 2}}}}
 	for i := range matching.MostClasses {
 		for _, needs := range []corral.Resources{{CPUs: 1, MemoryMiB: 1030 + i, GPUs: 3},

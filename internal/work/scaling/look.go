@@ -232,12 +232,12 @@ func begun(g corral.Glidein) bool {
 const mostPilots = 1000
 
 // site returns the workers that a site currently accepts.
-func (k *scaler) site(tx *store.Tx, now time.Time, l *look, id corral.SiteID) (Site, error) {
+func (k *scaler) site(tx *store.Tx, now time.Time, l *look, id corral.SiteID) (Supplier, error) {
 	s, err := tx.Site(id)
 	if err != nil {
-		return Site{}, err
+		return Supplier{}, err
 	}
-	closed := Site{Name: s.Name, Closed: l.refused[s.Name]}
+	closed := Supplier{Name: s.Name, Closed: l.refused[s.Name]}
 	if s.State == corral.SiteDeleted {
 		closed.Closed = "is gone"
 		return closed, nil
@@ -363,7 +363,7 @@ func (k *scaler) create(tx *store.Tx, l look, a Ask, why string) error {
 }
 
 // pilot returns the request for a worker at a site, as input for admission.
-func (k *scaler) pilot(l *look, site corral.Site, in api.NewGlidein) admit.Pilot {
-	return admit.Pilot{Request: in, Owner: l.scale.Owner, Site: site, Cluster: l.cluster, Machine: k.machine,
+func (k *scaler) pilot(l *look, site corral.Site, in api.NewGlidein) admit.GlideinRequest {
+	return admit.GlideinRequest{Request: in, Owner: l.scale.Owner, Site: site, Cluster: l.cluster, Machine: k.machine,
 		Labels: []string{store.ScaleLabel}}
 }

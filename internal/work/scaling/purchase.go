@@ -16,7 +16,7 @@ import (
 type purchase struct {
 	scale   corral.Scale
 	longest time.Duration // the longest job that a worker accepts
-	sites   []Site
+	sites   []Supplier
 	held    int // cpus held so far
 	asks    []Ask
 	limits  []string
@@ -26,7 +26,7 @@ type purchase struct {
 // no site can currently serve does not block the classes after it.
 func (p *purchase) buy(waiting []matching.Class) {
 	p.leaveOut(waiting)
-	wait, of := 0, []Site{} // number of jobs that no site can serve now, and the sites that could at another time
+	wait, of := 0, []Supplier{} // number of jobs that no site can serve now, and the sites that could at another time
 	for i := range waiting {
 		for w := &waiting[i]; w.Jobs > 0; {
 			if p.full() {
@@ -110,7 +110,7 @@ func (p *purchase) takers(needs matching.Resources) string {
 }
 
 // fitting returns the sites at which a worker may satisfy a job's needs.
-func (p *purchase) fitting(needs corral.Resources) (all []Site) {
+func (p *purchase) fitting(needs corral.Resources) (all []Supplier) {
 	for _, s := range p.sites {
 		if _, ok := s.room(p.scale.CPUs, needs); ok {
 			all = append(all, s)
@@ -132,7 +132,7 @@ func (p *purchase) serve(waiting []matching.Class) bool {
 
 // room returns the resources that a worker with this many cpus may have on a host of the site that has room for this
 // job; ok is false if no host has room.
-func (s Site) room(cpus int, job corral.Resources) (host corral.Resources, ok bool) {
+func (s Supplier) room(cpus int, job corral.Resources) (host corral.Resources, ok bool) {
 	if len(s.Hosts) == 0 {
 		return corral.Resources{CPUs: cpus, MemoryMiB: corral.Unlimited, GPUs: corral.Unlimited,
 			DiskMiB: corral.Unlimited}, true
@@ -179,7 +179,7 @@ func (p *purchase) limit(format string, args ...any) {
 func (p *purchase) limitJobs(n int) { p.limit("%s on", counted(n, "job waits", "jobs wait")) }
 
 // limitSites records why sites accept no more pilots, each reason once.
-func (p *purchase) limitSites(sites []Site) {
+func (p *purchase) limitSites(sites []Supplier) {
 	for _, s := range sites {
 		why := fmt.Sprintf("site %s %s", s.Name, cmp.Or(s.Closed, "takes no more pilots by its limits"))
 		if !slices.Contains(p.limits, why) {

@@ -44,7 +44,7 @@ func (w *world) look() Decision {
 	w.Held -= len(d.Withdraw) * w.scale.CPUs
 	for _, a := range d.Asks {
 		w.last++
-		s := &w.Sites[slices.IndexFunc(w.Sites, func(s Site) bool { return s.Name == a.Site })]
+		s := &w.Sites[slices.IndexFunc(w.Sites, func(s Supplier) bool { return s.Name == a.Site })]
 		s.Pilots--
 		host, _ := s.room(w.scale.CPUs, a.Needs)
 		host.MemoryMiB, host.GPUs = a.Needs.MemoryMiB, a.Needs.GPUs
@@ -154,9 +154,9 @@ func (w *world) command(t *testing.T, d *datadriven.TestData) string {
 
 // site changes a site, or adds a queue to it, or creates it.
 func (w *world) site(name string, pilots int, closed string, host corral.Resources) {
-	i := slices.IndexFunc(w.Sites, func(s Site) bool { return s.Name == name })
+	i := slices.IndexFunc(w.Sites, func(s Supplier) bool { return s.Name == name })
 	if i < 0 {
-		i, w.Sites = len(w.Sites), append(w.Sites, Site{Name: name})
+		i, w.Sites = len(w.Sites), append(w.Sites, Supplier{Name: name})
 	}
 	s := &w.Sites[i]
 	s.Pilots, s.Closed = pilots, strings.ReplaceAll(closed, "_", " ")
@@ -196,7 +196,7 @@ func drawn(t *rapid.T) *world {
 	w.scale.Max = n("maximum", w.scale.CPUs, 40)
 	w.scale.Min = n("minimum", 0, w.scale.Max)
 	for i := range n("sites", 1, 3) {
-		s := Site{Name: fmt.Sprint(i), Pilots: n("pilots", 0, 20)}
+		s := Supplier{Name: fmt.Sprint(i), Pilots: n("pilots", 0, 20)}
 		if n("closed", 0, 3) == 0 {
 			s.Closed = "is closed"
 		}
@@ -230,7 +230,7 @@ func TestOrdersKeepToTheTerms(t *testing.T) {
 		d := w.look()
 		forJobs := 0
 		for _, a := range d.Asks {
-			s := &sites[slices.IndexFunc(sites, func(s Site) bool { return s.Name == a.Site })]
+			s := &sites[slices.IndexFunc(sites, func(s Supplier) bool { return s.Name == a.Site })]
 			s.Pilots--
 			fits := func(h corral.Resources) bool { return w.scale.CPUs <= h.CPUs && a.Needs.FitIn(h) }
 			if s.Closed != "" || s.Pilots < 0 || a.Needs.CPUs > w.scale.CPUs ||

@@ -24,7 +24,7 @@ const look = 10 * time.Second
 
 func staticFamily(width int) Family {
 	of := func(n int, parameters string) Method {
-		return Method{"static", parameters, look, 0, func() Policy { return Static{n} }}
+		return Method{"static", parameters, look, 0, func() Strategy { return Static{n} }}
 	}
 	f := Family{Default: of(width, "")}
 	for part := 2; part <= 16 && width/part > 0; part *= 2 {
@@ -35,14 +35,14 @@ func staticFamily(width int) Family {
 
 func greedyFamily() Family {
 	of := func(idle time.Duration, parameters string) Method {
-		return Method{"greedy", parameters, look, idle, func() Policy { return Greedy{} }}
+		return Method{"greedy", parameters, look, idle, func() Strategy { return Greedy{} }}
 	}
 	return Family{of(time.Minute, ""), []Method{of(5*time.Minute, "idle=5m"), of(15*time.Minute, "idle=15m")}}
 }
 
 func falkonFamily() Family {
 	of := func(idle time.Duration, doubling bool, parameters string) Method {
-		return Method{"falkon", parameters, look, idle, func() Policy { return &Falkon{Doubling: doubling} }}
+		return Method{"falkon", parameters, look, idle, func() Strategy { return &Falkon{Doubling: doubling} }}
 	}
 	return Family{of(time.Minute, false, ""), []Method{
 		of(15*time.Second, false, "idle=15s"), of(3*time.Minute, false, "idle=3m"),
@@ -52,7 +52,7 @@ func falkonFamily() Family {
 
 func glideinWMSFamily() Family {
 	of := func(attenuation int, idle time.Duration, parameters string) Method {
-		return Method{"glideinWMS", parameters, time.Minute, idle, func() Policy {
+		return Method{"glideinWMS", parameters, time.Minute, idle, func() Strategy {
 			p := DefaultGlideinWMS()
 			p.Attenuation = attenuation
 			return p
@@ -66,7 +66,7 @@ func glideinWMSFamily() Family {
 
 func cobaldFamily() Family {
 	of := func(rate, low float64, parameters string) Method {
-		return Method{"cobald", parameters, look, 0, func() Policy {
+		return Method{"cobald", parameters, look, 0, func() Strategy {
 			p := DefaultCOBalD()
 			p.Rate, p.Low = rate, low
 			p.High = max(p.High, low)
@@ -80,7 +80,7 @@ func cobaldFamily() Family {
 func hyperQueueFamily() Family {
 	of := func(backlog, workers int, parameters string) Method {
 		return Method{"hyperqueue", parameters, look, 5 * time.Minute,
-			func() Policy { return HyperQueue{Backlog: backlog, Workers: workers} }}
+			func() Strategy { return HyperQueue{Backlog: backlog, Workers: workers} }}
 	}
 	return Family{of(1, 1, ""), []Method{of(4, 1, "backlog=4"), of(16, 1, "backlog=16"),
 		of(4, 4, "backlog=4 max-workers-per-alloc=4")}}
@@ -88,7 +88,7 @@ func hyperQueueFamily() Family {
 
 func parslFamily(width int) Family {
 	of := func(most int, parallelism float64, parameters string) Method {
-		return Method{"parsl", parameters, 5 * time.Second, 2 * time.Minute, func() Policy {
+		return Method{"parsl", parameters, 5 * time.Second, 2 * time.Minute, func() Strategy {
 			p := DefaultParsl()
 			p.Max, p.Parallelism = most, parallelism
 			return p

@@ -25,9 +25,9 @@ func (s Sight) Pilots() int { return s.Pending + s.Present }
 // pilots returns the number of pilots that have at least the given number of cpus in total.
 func (s Sight) pilots(cpus int) int { return (max(0, cpus) + s.Each - 1) / s.Each }
 
-// A Policy decides, each time it is called, how many pilots to add or, if the number is negative, to remove. It may
-// keep state, so a Policy serves only a single run.
-type Policy interface {
+// A Strategy decides, each time it is called, how many pilots to add or, if the number is negative, to remove. It may
+// keep state, so a Strategy serves only a single run.
+type Strategy interface {
 	Decide(s Sight) (more int)
 }
 
@@ -43,7 +43,7 @@ type Method struct {
 	Parameters string        // empty: the defaults
 	Every      time.Duration // interval between decisions
 	Idle       time.Duration // idle time after which a pilot leaves; 0: never
-	New        func() Policy
+	New        func() Strategy
 }
 
 // Control converts a method for the simulator. To remove pilots, it cancels queued ones first, starting with the most

@@ -22,7 +22,7 @@ func TestDecisions(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name   string
-		policy Policy
+		policy Strategy
 		sight  Sight
 		want   int
 	}{
@@ -85,7 +85,7 @@ func TestDecisions(t *testing.T) {
 // Among surplus pilots, queued pilots are removed first, and each is removed only once.
 func TestWhoGoesFirst(t *testing.T) {
 	t.Parallel()
-	m := Method{New: func() Policy { return &shrinking{} }}
+	m := Method{New: func() Strategy { return &shrinking{} }}
 	control := m.Control(Setting{Most: 10})
 	view := sim.View{Pilots: []sim.Held{
 		{Glidein: 1, Ready: 5, End: -1}, {Glidein: 2, Ready: -1, End: -1}, {Glidein: 3, Ready: 6, End: -1},

@@ -12,9 +12,9 @@ import (
 const dollar = 1_000_000
 
 // machines returns n machines that have been billed from the beginning, the first of which are busy.
-func machines(n, busy int) (all []ensemble.Machine) {
+func machines(n, busy int) (all []ensemble.Instance) {
 	for id := range n {
-		m := ensemble.Machine{ID: id, Held: true, Ready: true, Slots: 1}
+		m := ensemble.Instance{ID: id, Held: true, Ready: true, Slots: 1}
 		if id < busy {
 			m.Busy = 1
 		}
@@ -27,7 +27,7 @@ func machines(n, busy int) (all []ensemble.Machine) {
 func TestStep(t *testing.T) {
 	t.Parallel()
 	const soon = time.Hour - 80*time.Second // 80 s before the end of the first hour of all machines
-	booting := ensemble.Machine{ID: 9, Held: true}
+	booting := ensemble.Instance{ID: 9, Held: true}
 	for _, tt := range []struct {
 		name            string
 		view            ensemble.View

@@ -11,14 +11,14 @@ import (
 
 // A pool classifies the machines that count.
 type pool struct {
-	all        []ensemble.Machine
-	completing []ensemble.Machine // machines whose next period would begin before the next step could end them
-	idle       []ensemble.Machine // ready machines without a task
-	dues       cost.Money         // additional cost of the completing machines until the next step's orders take effect
-	due        cost.Money         // maximum additional cost of one completing machine
-	busy       int                // busy slots of ready machines
-	slots      int                // slots of ready machines
-	spent      cost.Money         // money that is spent regardless of the decision
+	all        []ensemble.Instance
+	completing []ensemble.Instance // machines whose next period would begin before the next step could end them
+	idle       []ensemble.Instance // ready machines without a task
+	dues       cost.Money          // additional cost of completing machines until the next orders take effect
+	due        cost.Money          // maximum additional cost of one completing machine
+	busy       int                 // busy slots of ready machines
+	slots      int                 // slots of ready machines
+	spent      cost.Money          // money that is spent regardless of the decision
 }
 
 // Step decides about the machines (Juve 2012, Algorithm 2): it starts the initial machines, then decides at every
@@ -127,8 +127,8 @@ func (r Rules) fewer(p pool) []int {
 	if r.Fixes.RoundDown && len(p.all) > 1 {
 		n = len(p.idle) / 2
 	}
-	goes := func(m ensemble.Machine) bool {
-		return slices.ContainsFunc(p.completing, func(c ensemble.Machine) bool { return c.ID == m.ID })
+	goes := func(m ensemble.Instance) bool {
+		return slices.ContainsFunc(p.completing, func(c ensemble.Instance) bool { return c.ID == m.ID })
 	}
 	if !r.Fixes.Idle {
 		return ids(only(first(p.idle, n), goes))
@@ -164,11 +164,11 @@ func (r Rules) pool(v ensemble.View) (p pool) {
 	return p
 }
 
-func free(m ensemble.Machine) bool     { return m.Busy == 0 }
-func occupied(m ensemble.Machine) bool { return m.Busy > 0 }
+func free(m ensemble.Instance) bool     { return m.Busy == 0 }
+func occupied(m ensemble.Instance) bool { return m.Busy > 0 }
 
 // only returns the machines that satisfy a condition.
-func only(machines []ensemble.Machine, holds func(ensemble.Machine) bool) (some []ensemble.Machine) {
+func only(machines []ensemble.Instance, holds func(ensemble.Instance) bool) (some []ensemble.Instance) {
 	for _, m := range machines {
 		if holds(m) {
 			some = append(some, m)
@@ -177,11 +177,11 @@ func only(machines []ensemble.Machine, holds func(ensemble.Machine) bool) (some 
 	return some
 }
 
-func first(machines []ensemble.Machine, n int) []ensemble.Machine {
+func first(machines []ensemble.Instance, n int) []ensemble.Instance {
 	return machines[:min(n, len(machines))]
 }
 
-func ids(machines []ensemble.Machine) (all []int) {
+func ids(machines []ensemble.Instance) (all []int) {
 	for _, m := range machines {
 		all = append(all, m.ID)
 	}

@@ -95,7 +95,7 @@ func TestUtilisationOfCyberShake(t *testing.T) {
 		Hosts: 100, Pilots: plan.Unlimited, CPUs: c.Static, Walltime: 24 * time.Hour, Overhead: 100 * time.Second,
 		Margin: 70 * time.Second, Wait: func(plan.Shape) time.Duration { return 0 }, Tariff: plan.CoreHours,
 	}}}}
-	static := baseline.Method{Name: "static", Every: time.Minute, New: func() baseline.Policy {
+	static := baseline.Method{Name: "static", Every: time.Minute, New: func() baseline.Strategy {
 		return baseline.Static{Pilots: c.Static / 8}
 	}}
 	shape := plan.Pilot{Site: "hpc",

@@ -60,7 +60,7 @@ func (c Choice) String() string {
 }
 
 // Policy returns the policy of the choice. It is deterministic for a problem.
-func (c Choice) Policy(p Problem) ensemble.Policy {
+func (c Choice) Policy(p Problem) ensemble.Strategy {
 	if c.Algorithm == SPSS {
 		r := spss.Default(p.Budget, p.Deadline, p.Terms)
 		r.Alpha, r.Delay, r.Reserve = c.Alpha, time.Duration(c.Delay), c.Reserve

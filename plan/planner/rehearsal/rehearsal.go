@@ -39,7 +39,7 @@ type Problem struct {
 // A Candidate is a choice with its simulated outcomes.
 type Candidate struct {
 	Choice
-	Policy ensemble.Policy
+	Policy ensemble.Strategy
 	Played []cloud.Outcome // the expected outcome first
 }
 

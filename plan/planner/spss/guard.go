@@ -107,7 +107,7 @@ func (g *Guard) Step(v ensemble.View) (orders ensemble.Orders) {
 	if v.Now < g.Deadline {
 		orders.Start = int(min(int64(due-v.Asked), g.Terms.Affords(left)/g.Terms.Periods(ahead)))
 	}
-	waits := func(m ensemble.Machine) bool { return !m.Held }
+	waits := func(m ensemble.Instance) bool { return !m.Held }
 	if first := g.Terms.Period - g.Leaving; first > 0 && (orders.Start > 0 || slices.ContainsFunc(v.Machines, waits)) {
 		orders.Next = min(orders.Next, v.Now+first) // its first period may end by then
 	}
@@ -156,13 +156,13 @@ func (g *Guard) left(v ensemble.View) cost.Money {
 }
 
 // completing returns the machines whose paid time ends now; machines without a task come first.
-func (g *Guard) completing(v ensemble.View) (some []ensemble.Machine) {
+func (g *Guard) completing(v ensemble.View) (some []ensemble.Instance) {
 	for _, m := range v.Machines {
 		if m.Held && v.Paid(m, g.Terms) <= g.Leaving {
 			some = append(some, m)
 		}
 	}
-	slices.SortStableFunc(some, func(a, b ensemble.Machine) int { return cmp.Compare(a.Busy, b.Busy) })
+	slices.SortStableFunc(some, func(a, b ensemble.Instance) int { return cmp.Compare(a.Busy, b.Busy) })
 	return some
 }
 

@@ -40,7 +40,7 @@ func TestTreesFindWhatTheSearchFinds(t *testing.T) {
 					want = got
 				}
 				ends[i] = want.start + n.takes
-				b.plan.put(want, ensemble.Slot{Workflow: k, Task: i, Start: want.start, End: ends[i]})
+				b.plan.put(want, ensemble.Turn{Workflow: k, Task: i, Start: want.start, End: ends[i]})
 			}
 			if rapid.Bool().Draw(rt, "undo") {
 				b.plan.undo()

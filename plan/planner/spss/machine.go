@@ -13,7 +13,7 @@ type machine struct {
 	start, end time.Duration // of its first and its last task
 	periods    int64         // paid periods
 	gaps       []gap         // between tasks, in order
-	slots      []ensemble.Slot
+	slots      []ensemble.Turn
 }
 
 type gap struct{ begin, end time.Duration }
@@ -45,9 +45,9 @@ func (f *fleet) slack(m *machine) time.Duration {
 func (f *fleet) with(start, end time.Duration) int64 { return f.Terms.Periods(end - start + f.Delay) }
 
 // put places a task according to an offer.
-func (f *fleet) put(o offer, s ensemble.Slot) {
+func (f *fleet) put(o offer, s ensemble.Turn) {
 	if o.machine < 0 {
-		m := &machine{start: s.Start, end: s.End, periods: f.with(s.Start, s.End), slots: []ensemble.Slot{s}}
+		m := &machine{start: s.Start, end: s.End, periods: f.with(s.Start, s.End), slots: []ensemble.Turn{s}}
 		f.machines = append(f.machines, m)
 		f.periods += m.periods
 		f.enter(int32(len(f.machines)-1), m)
@@ -85,7 +85,7 @@ func (f *fleet) span(id int32, g gap, start, end time.Duration) {
 }
 
 // fill removes a task's time from the gap that contains it.
-func (f *fleet) fill(id int32, s ensemble.Slot) {
+func (f *fleet) fill(id int32, s ensemble.Turn) {
 	m := f.machines[id]
 	at, found := m.gapAt(s.Start)
 	if !found {

@@ -11,18 +11,18 @@ import (
 //
 // A plan is tight: a task that takes longer than estimated delays tasks of any workflow. In that case completing the
 // first workflows with certainty is better than delaying all of them.
-func (g *Guard) Shared() ensemble.Policy { return shared{g} }
+func (g *Guard) Shared() ensemble.Strategy { return shared{g} }
 
 // A shared guard does not bind tasks to machines.
 type shared struct{ guard *Guard }
 
-// Step implements ensemble.Policy.
+// Step implements ensemble.Strategy.
 func (s shared) Step(v ensemble.View) ensemble.Orders { return s.guard.Step(v) }
 
 // mostTasks exceeds the number of tasks of any workflow.
 const mostTasks = 1 << 32
 
-// Place implements ensemble.Policy: it sorts by workflow, with the workflows of the plan first, and then by planned
+// Place implements ensemble.Strategy: it sorts by workflow, with the workflows of the plan first, and then by planned
 // start.
 func (s shared) Place(workflow, task int) int64 {
 	if !s.guard.plan.Admitted[workflow] {
@@ -31,7 +31,7 @@ func (s shared) Place(workflow, task int) int64 {
 	return int64(workflow)*mostTasks + int64(s.guard.own[workflow][task].start.Milliseconds())
 }
 
-// Admit implements ensemble.Policy.
+// Admit implements ensemble.Strategy.
 func (s shared) Admit(v ensemble.View, c ensemble.Claim) ensemble.Verdict {
 	if planned := s.guard.Admit(v, c); planned.Begin {
 		return planned

@@ -70,7 +70,7 @@ func (r Rules) Make(e ensemble.Ensemble) ensemble.Plan {
 		b.plan.keep()
 	}
 	for _, m := range b.plan.machines {
-		slices.SortStableFunc(m.slots, func(a, b ensemble.Slot) int {
+		slices.SortStableFunc(m.slots, func(a, b ensemble.Turn) int {
 			return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) // some tasks have no duration
 		})
 		p.Machines = append(p.Machines, m.slots)
@@ -98,7 +98,7 @@ func (b builder) workflow(k int, w plan.Work) (reason string) {
 		}
 		o := b.best(need)
 		ends[t] = o.start + need.takes
-		b.plan.put(o, ensemble.Slot{Workflow: k, Task: t, Start: o.start, End: ends[t]})
+		b.plan.put(o, ensemble.Turn{Workflow: k, Task: t, Start: o.start, End: ends[t]})
 		if costs := b.Terms.Times(b.plan.periods); costs > b.Budget || b.Below && costs == b.Budget {
 			return fmt.Sprintf("with it the plan costs at least %s of a budget of %s",
 				b.Terms.Amount(costs).Brief(), b.Terms.Amount(b.Budget).Brief())

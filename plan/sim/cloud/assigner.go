@@ -10,7 +10,7 @@ import (
 // the planned order, as early as possible; a task whose planned start has passed runs on any free machine. Machines are
 // numbered in the order of their requests.
 type Assigner interface {
-	ensemble.Policy
+	ensemble.Strategy
 	Own(workflow, task int) (machine int, start time.Duration)
 	Tasks(machine int) [][2]int // pairs of workflow and task, in order
 }

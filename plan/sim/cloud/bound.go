@@ -43,7 +43,7 @@ func Bound(s Scenario, p ensemble.Plan) Outcome {
 }
 
 // task returns the index of a slot's task.
-func (x *bound) task(s ensemble.Slot) int32 { return x.first[s.Workflow] + int32(s.Task) }
+func (x *bound) task(s ensemble.Turn) int32 { return x.first[s.Workflow] + int32(s.Task) }
 
 // end handles the end of a task.
 func (x *bound) end(e event) {

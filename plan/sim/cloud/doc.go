@@ -1,6 +1,6 @@
 // Package cloud simulates ensembles of workflows on machines in virtual time, like the simulator of Juve 2012 (section
 // 6.4): machines are requested, become ready after a delay, are billed by the period, and run the tasks of a queue. It
-// makes no decisions: an ensemble.Policy, the same as in a real run, decides on the number of machines and on the
+// makes no decisions: an ensemble.Strategy, the same as in a real run, decides on the number of machines and on the
 // workflows to begin.
 //
 //	Online   machines and workflows according to a policy, tasks in the order of one queue

@@ -80,8 +80,8 @@ func TestBoundKeepsThePlan(t *testing.T) {
 		t.Errorf("%s at %s, want 110 at %s", got.Completed, got.Cost, p.Cost)
 	}
 	for _, x := range got.Ran {
-		found := slices.ContainsFunc(p.Machines[x.Machine], func(slot ensemble.Slot) bool {
-			return slot == ensemble.Slot{Workflow: x.Workflow, Task: x.Task, Start: x.Start, End: x.End}
+		found := slices.ContainsFunc(p.Machines[x.Machine], func(slot ensemble.Turn) bool {
+			return slot == ensemble.Turn{Workflow: x.Workflow, Task: x.Task, Start: x.Start, End: x.End}
 		})
 		if !found {
 			t.Errorf("%+v is not in the plan", x)

@@ -10,7 +10,7 @@ import (
 // An online is the simulation of a scenario on machines that a policy requests.
 type online struct {
 	*world
-	policy ensemble.Policy
+	policy ensemble.Strategy
 	books  *books
 	free   *free
 	ready  heap.Heap[place]
@@ -27,7 +27,7 @@ type place struct {
 
 // Online simulates a scenario with the machines and workflows that a policy chooses. A free slot runs the ready task
 // with the smallest place; if several tasks have the same place, it runs the task that was ready first.
-func Online(s Scenario, policy ensemble.Policy) Outcome {
+func Online(s Scenario, policy ensemble.Strategy) Outcome {
 	w := newWorld(&s)
 	x := &online{world: w, policy: policy, books: newBooks(s.Ensemble, s.Machines.slots()), free: newFree(w),
 		ready: heap.New(func(a, b place) bool { return a.key < b.key || a.key == b.key && a.number < b.number })}
@@ -197,7 +197,7 @@ func (x *online) view() ensemble.View {
 		if m.ended {
 			continue
 		}
-		v.Machines = append(v.Machines, ensemble.Machine{ID: id, From: m.From, Held: x.billed(m), Ready: m.ready,
+		v.Machines = append(v.Machines, ensemble.Instance{ID: id, From: m.From, Held: x.billed(m), Ready: m.ready,
 			Slots: x.Machines.slots(), Busy: len(m.tasks)})
 	}
 	return v

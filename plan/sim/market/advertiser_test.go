@@ -20,7 +20,7 @@ func submitted(submit time.Duration, processors int, length time.Duration) queue
 	return queue.Job{Submit: submit, Processors: processors, Requested: length, Runtime: length}
 }
 
-func advertise(policy queue.Policy, jobs ...queue.Job) *market.Advertiser {
+func advertise(policy queue.Discipline, jobs ...queue.Job) *market.Advertiser {
 	q := queue.New(queue.Machine{Processors: 5, Policy: policy}, jobs)
 	q.Advance(0, nil)
 	return &market.Advertiser{Name: "hpc", Queue: q, Price: 1_000_000}
@@ -102,7 +102,7 @@ func TestStale(t *testing.T) {
 func TestNobodyIsDelayed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		policy := rapid.SampledFrom([]queue.Policy{queue.Conservative, queue.FCFS}).Draw(t, "policy")
+		policy := rapid.SampledFrom([]queue.Discipline{queue.Conservative, queue.FCFS}).Draw(t, "policy")
 		var jobs []queue.Job
 		for range rapid.IntRange(0, 12).Draw(t, "jobs") {
 			jobs = append(jobs, submitted(0, rapid.IntRange(1, 5).Draw(t, "processors"),

@@ -26,7 +26,7 @@ func job(processors int, length time.Duration) queue.Job {
 	return queue.Job{Processors: processors, Requested: length, Runtime: length}
 }
 
-func site(policy queue.Policy, processors int, jobs ...queue.Job) *market.Market {
+func site(policy queue.Discipline, processors int, jobs ...queue.Job) *market.Market {
 	q := queue.New(queue.Machine{Processors: processors, Policy: policy}, jobs)
 	q.Advance(0, nil)
 	return &market.Market{Name: "hpc", Queue: q, Price: su}
@@ -132,7 +132,7 @@ func TestForEver(t *testing.T) {
 
 // drawn generates a site with running and waiting jobs and an optional reservation. There are few distinct times, so
 // that many events coincide.
-func drawn(t *rapid.T, policy queue.Policy) *market.Market {
+func drawn(t *rapid.T, policy queue.Discipline) *market.Market {
 	number := func(name string, from, to int) int { return rapid.IntRange(from, to).Draw(t, name) }
 	n := number("processors", 1, 6)
 	q := queue.New(queue.Machine{Processors: n, Policy: policy}, nil)

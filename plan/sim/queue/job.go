@@ -21,26 +21,26 @@ type Job struct {
 // Open is the runtime of a job that ends when its owner finishes it.
 const Open = slot.Forever
 
-// A Policy decides when jobs start.
-type Policy string
+// A Discipline decides when jobs start.
+type Discipline string
 
 // These are the policies, which the package comment describes.
 const (
-	FCFS         Policy = "fcfs"
-	EASY         Policy = "easy"
-	Conservative Policy = "conservative"
+	FCFS         Discipline = "fcfs"
+	EASY         Discipline = "easy"
+	Conservative Discipline = "conservative"
 )
 
 // Policies lists all policies.
-var Policies = []Policy{FCFS, EASY, Conservative}
+var Policies = []Discipline{FCFS, EASY, Conservative}
 
 // Valid reports whether p is a policy.
-func (p Policy) Valid() bool { return slices.Contains(Policies, p) }
+func (p Discipline) Valid() bool { return slices.Contains(Policies, p) }
 
 // A Machine is a parallel machine: its number of processors and the rules for their use.
 type Machine struct {
 	Processors int
-	Policy     Policy
+	Policy     Discipline
 	MaxUserRun int           // maximum number of running jobs per user (PBS: max_user_run); 0: no limit
 	Walltime   time.Duration // maximum requested time (PBS: resources_max.walltime); 0: no limit
 	Interval   time.Duration // passes happen only at multiples of it; 0: whenever a job arrives or ends

@@ -38,7 +38,7 @@ func TestPolicies(t *testing.T) {
 		rigid(6, 3*hour, 1, hour),   // fits before the wide job
 	}
 	for _, tt := range []struct {
-		policy queue.Policy
+		policy queue.Discipline
 		want   []time.Duration
 	}{
 		{queue.FCFS, []time.Duration{0, 4 * hour, 5 * hour, 5 * hour, 7 * hour, 7 * hour}},
@@ -58,7 +58,7 @@ func TestEASYDelaysTheSecond(t *testing.T) {
 	jobs := []queue.Job{
 		rigid(1, 0, 3, 2*hour), rigid(2, 0, 3, hour), rigid(3, 0, 4, hour), rigid(4, 0, 1, 5*hour),
 	}
-	for policy, want := range map[queue.Policy][]time.Duration{
+	for policy, want := range map[queue.Discipline][]time.Duration{
 		queue.EASY:         {0, 2 * hour, 5 * hour, 0},
 		queue.Conservative: {0, 2 * hour, 3 * hour, 4 * hour},
 	} {

@@ -16,7 +16,7 @@ import (
 func TestAllOfKTH(t *testing.T) {
 	jobs := jobsOf(t, datasets.Path(t, datasets.KTH))
 	asReference(t, jobs, 100)
-	for policy, want := range map[queue.Policy]figures{
+	for policy, want := range map[queue.Discipline]figures{
 		queue.FCFS:         {353943, 409486, 756582},
 		queue.EASY:         {6837, 0, 21613},
 		queue.Conservative: {7251, 0, 23755},

@@ -57,7 +57,7 @@ func TestBeginningOfKTH(t *testing.T) {
 	t.Parallel()
 	jobs := jobsOf(t, "../workload/testdata/kth-sp2-3000.swf.gz")
 	asReference(t, jobs, 100)
-	for policy, want := range map[queue.Policy]figures{
+	for policy, want := range map[queue.Discipline]figures{
 		queue.FCFS: {83872, 56951, 201891}, queue.EASY: {7832, 0, 29120}, queue.Conservative: {7204, 0, 26403},
 	} {
 		if got := figuresOf(queue.Replay(queue.Machine{Processors: 100, Policy: policy}, jobs)); got != want {

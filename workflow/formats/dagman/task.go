@@ -38,7 +38,7 @@ type jobNode struct {
 
 // task returns the task for a job; the task's id is the name of the node. The error has kind Invalid and names the line
 // of the submit description.
-func (r *jobRecord) task(n jobNode, j *submit.Job) (workflow.Task, error) {
+func (r *jobRecord) task(n jobNode, j *submit.Proc) (workflow.Task, error) {
 	m := maker{record: r, n: n, job: j}
 	m.t.ID = n.Name
 	m.command()
@@ -63,7 +63,7 @@ func (r *jobRecord) task(n jobNode, j *submit.Job) (workflow.Task, error) {
 type maker struct {
 	record *jobRecord
 	n      jobNode
-	job    *submit.Job
+	job    *submit.Proc
 
 	t       workflow.Task
 	unknown string // the reason why its program is unknown; "": it is known

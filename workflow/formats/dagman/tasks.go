@@ -70,7 +70,7 @@ func (r *reader) addTasksOf(n *node, number int) error {
 		Open:    r.sourceIn(n.dir),
 	}
 	var tasks []workflow.Task
-	err = d.Each(given, func(j *submit.Job) error {
+	err = d.Each(given, func(j *submit.Proc) error {
 		t, err := r.jobs.task(jobNode{Name: n.name, Dir: n.dir}, j)
 		tasks = append(tasks, t)
 		return err

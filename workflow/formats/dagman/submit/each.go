@@ -26,8 +26,8 @@ type Given struct {
 	Open Source
 }
 
-// A Job is one job of a description. It is valid only until the function to which it was passed returns.
-type Job struct {
+// A Proc is one job of a description. It is valid only until the function to which it was passed returns.
+type Proc struct {
 	macros macros
 	at     workflow.Place
 	left   *int64
@@ -35,12 +35,12 @@ type Job struct {
 }
 
 // At returns the place of the job's queue statement.
-func (j *Job) At() workflow.Place { return j.at }
+func (j *Proc) At() workflow.Place { return j.at }
 
 // Value returns the value of the first of the named commands that the description contains, or "" if it contains none;
 // names are in lower case. matched reports whether the value contains a $$(…), which would be replaced when the job is
 // matched with a machine.
-func (j *Job) Value(names ...string) (value string, matched bool, err error) {
+func (j *Proc) Value(names ...string) (value string, matched bool, err error) {
 	for _, name := range names {
 		if text, ok := j.macros[name]; ok {
 			value, matched, err = j.expand(text)
@@ -55,7 +55,7 @@ func (j *Job) Value(names ...string) (value string, matched bool, err error) {
 
 // Charge deducts bytes that are stored or examined for a job from the budget. The budget is necessary because a
 // description of a megabyte may belong to a million nodes.
-func (j *Job) Charge(bytes int) error {
+func (j *Proc) Charge(bytes int) error {
 	if *j.left -= int64(bytes); *j.left < 0 {
 		return errors.New("the values of all jobs together exceed the size limit of a workflow")
 	}
@@ -66,8 +66,8 @@ func (j *Job) Charge(bytes int) error {
 type obedience struct {
 	d     *Description
 	given *Given
-	job   Job
-	each  func(*Job) error
+	job   Proc
+	each  func(*Proc) error
 	skips []skip // states of the open if statements
 }
 
@@ -87,8 +87,8 @@ const statementBytes = 4
 // Each executes the description and calls the function each for every job. A description without a queue statement has
 // one job. Errors have kind Invalid and name the line. An error of the function each stops the execution, and is
 // returned unchanged.
-func (d *Description) Each(given Given, each func(*Job) error) error {
-	o := &obedience{d: d, given: &given, each: each, job: Job{
+func (d *Description) Each(given Given, each func(*Proc) error) error {
+	o := &obedience{d: d, given: &given, each: each, job: Proc{
 		macros: make(macros, len(d.statements)+len(given.Vars)), left: given.Left,
 	}}
 	o.set(given.Vars)

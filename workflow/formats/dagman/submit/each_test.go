@@ -16,7 +16,7 @@ func spent(t *testing.T, text string, most int64) (int64, error) {
 	}
 	left := most
 	given := submit.Given{Left: &left, Append: []submit.Var{{Name: "app", Value: "1"}}}
-	err = d.Each(given, func(j *submit.Job) error {
+	err = d.Each(given, func(j *submit.Proc) error {
 		_, _, err := j.Value("arguments")
 		return err
 	})

@@ -21,7 +21,7 @@ queue star in (vega, sirius)
 	}
 	budget := int64(submit.MiB)
 	given := submit.Given{Vars: []submit.Var{{Name: "night", Value: "7"}}, Left: &budget}
-	err = d.Each(given, func(j *submit.Job) error {
+	err = d.Each(given, func(j *submit.Proc) error {
 		arguments, _, err := j.Value("arguments")
 		if err != nil {
 			return err

@@ -24,14 +24,14 @@ type macros map[string]string
 
 // An expander replaces the macros in one value.
 type expander struct {
-	job     *Job // the job that defines the macros, and is charged
-	left    int  // number of expansions left
-	matched bool // a $$(…) was found, which is replaced only by a match with a machine
+	job     *Proc // the job that defines the macros, and is charged
+	left    int   // number of expansions left
+	matched bool  // a $$(…) was found, which is replaced only by a match with a machine
 }
 
 // expand returns text with its macros replaced; matched reports whether the value contains a $$(…). It charges the
 // bytes of the value, and the bytes of all texts that were searched for macros.
-func (j *Job) expand(text string) (value string, matched bool, err error) {
+func (j *Proc) expand(text string) (value string, matched bool, err error) {
 	if len(text) > maxValueBytes {
 		return "", false, errLongValue
 	}
