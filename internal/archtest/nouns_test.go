@@ -30,15 +30,14 @@ var domainNouns = map[string]string{
 var nounsLeft = map[string][]string{
 	"Job": {
 		"internal/condor/stream", "internal/decide/execution", "internal/decide/matching",
-		"internal/shim/slurm/job", "plan/sim/queue", "workflow/formats/dagman/submit",
+		"plan/sim/queue", "workflow/formats/dagman/submit",
 	},
 	"Machine": {"plan/ensemble", "plan/sim/queue"},
 	"Pilot":   {"internal/node/jobfiles", "internal/work/admit", "plan/planner/revision"},
 	"Plan":    {root, "plan/ensemble", "plan/planner/greedy", "plan/planner/slotted"},
 	"Policy":  {"plan/ensemble", "plan/planner/baseline", "plan/sim/queue"},
 	"Queue": {
-		"internal/condor/condorpool", "internal/condor/schedd", "internal/shim/slurm/job", "internal/work/run",
-		"plan",
+		"internal/condor/condorpool", "internal/condor/schedd", "internal/work/run", "plan",
 	},
 	"Run": {"internal/decide/matching", "plan/selection"},
 	"Site": {
@@ -46,7 +45,7 @@ var nounsLeft = map[string][]string{
 	},
 	"Slot": {"internal/decide/matching", "internal/node/condorworker", "plan/ensemble", "plan/planner"},
 	"Task": {
-		"api", "internal/decide/execution", "internal/shim/slurm/job", "plan", "plan/planner/revision",
+		"api", "internal/decide/execution", "plan", "plan/planner/revision",
 		"workflow/clustering", "workflow/profile",
 	},
 	"Wait":   {"api", "internal/decide/execution", "plan"},

@@ -242,7 +242,7 @@ func TestSoftLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := SoftLimits(text)
+	got := SoftLimits(text, Rlimits())
 	if len(got) != len(resources) {
 		t.Errorf("of %d resources these are known: %v", len(resources), got)
 	}
