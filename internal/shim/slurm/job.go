@@ -41,7 +41,7 @@ type spec struct {
 	Account    string        `json:"account,omitempty"`    // -A; nothing is billed to it
 	Comment    string        `json:"comment,omitempty"`    // --comment: Snakemake stores its rules there
 	QOS        string        `json:"qos,omitempty"`        // -q; empty: "normal"
-	Command    string        `json:"command,omitempty"`    // script and arguments, absolute; empty for --wrap and standard input
+	Command    string        `json:"command,omitempty"`    // the script, absolute, and arguments; empty: none, or --wrap
 	Submit     string        `json:"submit,omitempty"`     // the command line of sbatch
 	Host       string        `json:"host,omitempty"`       // the host of the submission
 	Directory  string        `json:"directory,omitempty"`  // where it runs, an absolute path, like those of its files:
@@ -75,8 +75,8 @@ func (s *spec) attributes() (map[string]string, error) {
 	return map[string]string{specAttribute: string(b)}, err
 }
 
-// A reader converts tasks to jobs. It caches the texts that it has parsed, and records whether it has already returned a
-// job that waits for resources: later jobs wait because of their priority.
+// A reader converts tasks to jobs. It caches the texts that it has parsed, and records whether it has already returned
+// a job that waits for resources: later jobs wait because of their priority.
 type reader struct {
 	base   int64                      // to be added to a task's number
 	specs  map[string]*spec           // encoded :: parsed

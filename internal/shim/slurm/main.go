@@ -4,8 +4,8 @@
 // All jobs of a Folder are tasks of one open run. A command finds its folder by the name under which it was called,
 // parses its options (each command has a table of them; package notation implements Slurm's syntax), and sends corrald
 // one or two requests. It prints jobs exactly like Slurm, because programs parse the output. It stores no state of its
-// own. A job's additional data travels with its task: package step, the counterpart of sbatch, runs the job on a worker.
-// It is a package of its own because the pilot contains it, and must not contain the client of corrald.
+// own. A job's additional data travels with its task: package step, the counterpart of sbatch, runs the job on a
+// worker. It is a package of its own because the pilot contains it, and must not contain the client of corrald.
 //
 // The invariant: if a feature of Slurm is not supported by Corral, it is refused by name, before anything is changed.
 package slurm

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -59,7 +60,8 @@ var sbatchOptions = notation.Command[submission]{Name: "sbatch", Ordered: true, 
 	take("export=", notation.Text(func(s *submission) *string { return &s.export }), "SBATCH_EXPORT"),
 	refuse("export-file=", "set the variables in the script"),
 	refuse("extra-node-info|B=", noLayout),
-	refuse("get-user-env?", "a job has the environment of --export; its script may run a login shell", "SBATCH_GET_USER_ENV"),
+	refuse("get-user-env?",
+		"a job has the environment of --export; its script may run a login shell", "SBATCH_GET_USER_ENV"),
 	refuse("gid=", notOthers),
 	accept("gpu-bind="),
 	refuse("gpu-freq=", noPower, "SBATCH_GPU_FREQ"),
@@ -75,7 +77,7 @@ var sbatchOptions = notation.Command[submission]{Name: "sbatch", Ordered: true, 
 	accept("ignore-pbs"),
 	take("input|i=", notation.Text(func(s *submission) *string { return &s.order.Streams.Input }), "SBATCH_INPUT"),
 	take("job-name|J=", notation.Text(func(s *submission) *string { return &s.order.Facts.Name }), "SBATCH_JOB_NAME"),
-	take("kill-on-invalid-dep=", setKillOrphan),
+	take("kill-on-invalid-dep=", parsed(killOrphan, oneOf("yes", "no"))),
 	refuse("licenses|L=", "licenses are not counted"),
 	accept("mail-type= mail-user= mcs-label="),
 	take("mem=", setMemory, "SBATCH_MEM_PER_NODE"),
@@ -84,7 +86,7 @@ var sbatchOptions = notation.Command[submission]{Name: "sbatch", Ordered: true, 
 	take("mem-per-gpu=", setMemory, "SBATCH_MEM_PER_GPU"),
 	take("mincpus=", count(func(s *submission) *int { return &s.minCPUs })),
 	accept("network="),
-	take("nice?", setNice),
+	take("nice?", parsed(niceness, parseNice)),
 	accept("no-kill|k?"),
 	take("no-requeue", setRequeue, "SBATCH_NO_REQUEUE"),
 	refuse("nodefile|F= nodelist|w=", anyWorker),
@@ -95,13 +97,13 @@ var sbatchOptions = notation.Command[submission]{Name: "sbatch", Ordered: true, 
 	take("ntasks-per-node=", count(func(s *submission) *int { return &s.perNode })),
 	accept("ntasks-per-socket="),
 	refuse("ntasks-per-tres=", noLayout),
-	take("open-mode=", setOpenMode, "SBATCH_OPEN_MODE"),
+	take("open-mode=", parsed(appending, oneOf("a append", "t truncate")), "SBATCH_OPEN_MODE"),
 	take("output|o=", notation.Text(func(s *submission) *string { return &s.order.Streams.Output }), "SBATCH_OUTPUT"),
 	accept("overcommit|O oversubscribe|s"),
 	take("parsable", notation.On(func(s *submission) *bool { return &s.parsable })),
 	take("partition|p=", notation.Text(func(s *submission) *string { return &s.partition }), "SBATCH_PARTITION"),
 	accept("power= prefer="),
-	take("priority=", setPriority),
+	take("priority=", parsed(niceness, parsePriority)),
 	accept("profile="),
 	take("propagate?", setRlimits),
 	take("qos|q=", notation.Text(func(s *submission) *string { return &s.spec.QOS }), "SBATCH_QOS"),
@@ -109,16 +111,14 @@ var sbatchOptions = notation.Command[submission]{Name: "sbatch", Ordered: true, 
 	refuse("reboot", "nodes are not booted"),
 	take("requeue", setRequeue, "SBATCH_REQUEUE"),
 	refuse("reservation=", "there are no reservations", "SBATCH_RESERVATION"),
-	take("signal=",
-		parsed(func(s *submission) **notation.Warning { return &s.order.Limits.Warning }, notation.ParseWarning), "SBATCH_SIGNAL"),
+	take("signal=", parsed(warning, notation.ParseWarning), "SBATCH_SIGNAL"),
 	refuse("sockets-per-node=", noLayout),
 	accept("spread-job switches="),
 	take("tasks-per-node=", count(func(s *submission) *int { return &s.perNode })),
 	take("test-only", notation.On(func(s *submission) *bool { return &s.testOnly })),
 	refuse("thread-spec=", noLayout, "SBATCH_THREAD_SPEC"),
 	accept("threads-per-core="),
-	take("time|t=",
-		parsed(func(s *submission) *time.Duration { return &s.spec.TimeLimit }, notation.ParseLimit), "SBATCH_TIMELIMIT"),
+	take("time|t=", parsed(timeLimit, notation.ParseLimit), "SBATCH_TIMELIMIT"),
 	accept("time-min="),
 	take("tmp=", parsed(func(s *submission) *int64 { return &s.diskMiB }, notation.ParseMemory)),
 	refuse("uid=", notOthers),
@@ -215,54 +215,41 @@ func setRequeue(s *submission, g notation.Given) error {
 	return nil
 }
 
-// oneOf parses an argument that is one of two groups of words, and reports whether it is in the first.
-func oneOf(g notation.Given, first, second []string) (is bool, err error) {
-	is = slices.Contains(first, g.Value)
-	if !is && !slices.Contains(second, g.Value) {
-		err = invalid(g)
+// Fields of a submission.
+func warning(s *submission) **notation.Warning { return &s.order.Limits.Warning }
+func timeLimit(s *submission) *time.Duration   { return &s.spec.TimeLimit }
+func killOrphan(s *submission) *bool           { return &s.spec.KillOrphan }
+func appending(s *submission) *bool            { return &s.order.Streams.Append }
+func niceness(s *submission) *int              { return &s.spec.Nice }
+
+// oneOf returns a parser of an argument that is one of two groups of words. It reports whether it is in the first.
+func oneOf(first, second string) func(string) (bool, error) {
+	return func(text string) (bool, error) {
+		text = strings.ToLower(text)
+		is := slices.Contains(strings.Fields(first), text)
+		if !is && !slices.Contains(strings.Fields(second), text) {
+			return false, strconv.ErrSyntax
+		}
+		return is, nil
 	}
-	return is, err
 }
 
-// setKillOrphan parses --kill-on-invalid-dep: yes cancels a job whose condition can no longer be met, and no leaves it
-// pending.
-func setKillOrphan(s *submission, g notation.Given) (err error) {
-	g.Value = strings.ToLower(g.Value)
-	s.spec.KillOrphan, err = oneOf(g, []string{"yes"}, []string{"no"})
-	return err
+// parseNice parses --nice, whose default value is 100, as in Slurm.
+func parseNice(text string) (int, error) {
+	n, err := strconv.ParseInt(cmp.Or(text, "100"), 10, 32)
+	return int(n), err
 }
 
-// setOpenMode parses --open-mode: output files are either truncated or appended to.
-func setOpenMode(s *submission, g notation.Given) (err error) {
-	s.order.Streams.Append, err = oneOf(g, []string{"a", "append"}, []string{"t", "truncate"})
-	return err
-}
-
-// setNice parses --nice, whose default value is 100, as in Slurm.
-func setNice(s *submission, g notation.Given) error {
-	if g.Value == "" {
-		s.spec.Nice = 100
-		return nil
+// parsePriority parses --priority and returns it as a negative niceness: without the option both are 0.
+func parsePriority(text string) (int, error) {
+	if strings.EqualFold(text, "TOP") {
+		return -topPriority, nil
 	}
-	n, err := strconv.ParseInt(g.Value, 10, 32)
-	if err != nil {
-		return invalid(g)
+	n, err := strconv.ParseUint(text, 10, 32)
+	if n > topPriority {
+		err = strconv.ErrRange
 	}
-	s.spec.Nice = int(n)
-	return nil
-}
-
-// setPriority parses --priority and stores it as a negative niceness: without the option both are 0.
-func setPriority(s *submission, g notation.Given) error {
-	n, err := strconv.ParseUint(g.Value, 10, 32)
-	if strings.EqualFold(g.Value, "TOP") {
-		n, err = topPriority, nil
-	}
-	if err != nil || n > topPriority {
-		return invalid(g)
-	}
-	s.spec.Nice = -int(n)
-	return nil
+	return -int(n), err
 }
 
 // setNodes parses --nodes: "1", "1-4" or "4-4". Only the minimum matters.

@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// A row is a line of a list of jobs: a job, or all similar tasks of an array that have not started, or in sacct's list a
-// job's script, which is its only step.
+// A row is a line of a list of jobs: a job, or all similar tasks of an array that have not started, or in sacct's list
+// a job's script, which is its only step.
 type row struct {
 	*job
 	tasks  []int     // numbers of the tasks, if the row represents unstarted tasks of an array
@@ -199,8 +199,8 @@ func (r *row) resources(order string) string {
 // file expands the pattern of a file's name, as far as the values are known: the tasks in a row have different files.
 func (r *row) file(pattern string) string {
 	values := map[byte]string{
-		'j': strconv.Itoa(r.ID), 'A': r.array(), 'x': r.Name, 'u': r.user(), 'a': strconv.Itoa(r.ArrayTask), 's': "batch",
-		'n': "0", 't': "0",
+		'j': strconv.Itoa(r.ID), 'A': r.array(), 'a': strconv.Itoa(r.ArrayTask), 'x': r.Name, 'u': r.user(),
+		's': "batch", 'n': "0", 't': "0",
 	}
 	if r.ArrayID == 0 || r.tasks != nil {
 		values['a'] = notation.NoTask

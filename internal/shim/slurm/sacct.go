@@ -114,8 +114,8 @@ func (r *row) waited() time.Duration {
 	return max(0, seconds(to).Sub(seconds(r.Eligible)))
 }
 
-// exitCode returns the job's exit code, which Slurm discards if it ended the job itself. The script's exit code is kept,
-// unless no worker reported the script's end.
+// exitCode returns the job's exit code, which Slurm discards if it ended the job itself. The script's exit code is
+// kept, unless no worker reported the script's end.
 func exitCode(r *row) string {
 	switch {
 	case r.script && r.State == nodeFail:

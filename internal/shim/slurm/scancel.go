@@ -42,8 +42,8 @@ var scancelOptions = notation.Command[query]{Name: "scancel", Options: []option{
 	{Names: "verbose|v"},
 }}
 
-// filled splits the argument of a filter. An empty filter, for example from an unset variable, is a mistake: it must not
-// select jobs with an empty value.
+// filled splits the argument of a filter. An empty filter, for example from an unset variable, is a mistake: it must
+// not select jobs with an empty value.
 func filled(g notation.Given) ([]string, error) {
 	list := slices.DeleteFunc(strings.Split(g.Value, ","), func(one string) bool { return one == "" })
 	if len(list) == 0 {

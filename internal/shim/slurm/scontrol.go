@@ -112,8 +112,8 @@ func scontrol(c *call) error {
 	return nil
 }
 
-// show returns scontrol's output for the selected jobs, with a row for all similar tasks of an array. If a job was named
-// and does not exist, the error is errNoJob.
+// show returns scontrol's output for the selected jobs, with a row for all similar tasks of an array. If a job was
+// named and does not exist, the error is errNoJob.
 func (q *query) show(jobs []job, now time.Time) (string, error) {
 	list := rows(q.choose(jobs), q.tasks(), now)
 	switch {
@@ -170,20 +170,20 @@ Power=`
 // showValues are the values of jobLines that squeue does not have, or shows in another way.
 var showValues = map[string]func(*row) string{
 	"title": func(r *row) string {
-		if r.ArrayID == 0 {
-			return fmt.Sprintf("JobId=%d JobName=%s", r.ID, r.Name)
+		id := "JobId=" + r.raw()
+		if r.ArrayID != 0 {
+			id += fmt.Sprintf(" ArrayJobId=%d ArrayTaskId=%s", r.ArrayID, r.arrayTask())
 		}
-		return fmt.Sprintf("JobId=%s ArrayJobId=%d ArrayTaskId=%s JobName=%s", r.raw(), r.ArrayID, r.arrayTask(), r.Name)
+		return id + " JobName=" + r.Name
 	},
-	"requeue":   func(r *row) string { return strconv.Itoa(bit(r.Spec.Requeue)) },
-	"exit":      func(r *row) string { return r.Exit.String() },
-	"runtime":   (*row).runtime,
-	"limit":     (*row).limitFull,
-	"submit":    func(r *row) string { return moment(r.Submitted, "Unknown") },
-	"eligible":  (*row).eligible,
-	"start":     func(r *row) string { return moment(r.start(), "Unknown") },
-	"end":       func(r *row) string { return moment(r.end(), "Unknown") },
-	"partition": (*row).partition,
+	"requeue":  func(r *row) string { return strconv.Itoa(bit(r.Spec.Requeue)) },
+	"exit":     func(r *row) string { return r.Exit.String() },
+	"runtime":  (*row).runtime,
+	"limit":    (*row).limitFull,
+	"submit":   func(r *row) string { return moment(r.Submitted, "Unknown") },
+	"eligible": (*row).eligible,
+	"start":    func(r *row) string { return moment(r.start(), "Unknown") },
+	"end":      func(r *row) string { return moment(r.end(), "Unknown") },
 	// The time at which the job was last considered for scheduling, as far as it is known.
 	"evaluated": func(r *row) string {
 		if r.Started.IsZero() {

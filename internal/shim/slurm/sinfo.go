@@ -99,46 +99,47 @@ const sumLetters = "ACDFN"
 
 // sinfoColumns are the columns of sinfo.
 var sinfoColumns = []column[*group]{
-	lettered('a', "", "AVAIL", same[*group]("up")), // if the cluster is down, sinfo receives no answer
-	lettered('A', "", "NODES(A/I)", func(g *group) string {
+	varied('A', "NODES(A/I)", func(g *group) string {
 		nodes, _ := g.counts()
 		return fmt.Sprintf("%d/%d", nodes[0], nodes[1])
 	}),
-	lettered('B', "", "MAX_CPUS_PER_NODE", same[*group]("UNLIMITED")),
-	lettered('c', "", "CPUS", (*group).cpus),
-	lettered('C', "", "CPUS(A/I/O/T)", func(g *group) string { _, cpus := g.counts(); return fourfold(cpus) }),
-	lettered('d', "", "TMP_DISK", same[*group]("0")), // workers do not report their disk space
-	lettered('D', "", "NODES", func(g *group) string { return strconv.Itoa(len(g.nodes)) }),
-	lettered('E', "", "REASON", same[*group]("none")),
-	lettered('f', "", "AVAIL_FEATURES", same[*group](null)),
-	lettered('F', "", "NODES(A/I/O/T)", func(g *group) string { nodes, _ := g.counts(); return fourfold(nodes) }),
-	lettered('g', "", "GROUPS", same[*group]("all")),
-	lettered('G', "", "GRES", func(g *group) string {
+	varied('c', "CPUS", (*group).cpus),
+	varied('C', "CPUS(A/I/O/T)", func(g *group) string { _, cpus := g.counts(); return fourfold(cpus) }),
+	varied('D', "NODES", func(g *group) string { return strconv.Itoa(len(g.nodes)) }),
+	varied('F', "NODES(A/I/O/T)", func(g *group) string { nodes, _ := g.counts(); return fourfold(nodes) }),
+	varied('G', "GRES", func(g *group) string {
 		if n := g.first().GPUs; n > 0 {
 			return fmt.Sprintf("gpu:%d", n)
 		}
 		return null
 	}),
-	lettered('h', "", "OVERSUBSCRIBE", same[*group]("NO")),
-	lettered('l', "", "TIMELIMIT", same[*group]("infinite")),
-	lettered('L', "", "DEFAULTTIME", same[*group]("n/a")),
-	lettered('m', "", "MEMORY", func(g *group) string { return strconv.Itoa(g.first().MemoryMiB) }),
-	lettered('n', "", "HOSTNAMES", func(g *group) string { return node(g.first().ID) }),
-	lettered('N', "", "NODELIST", (*group).names),
-	lettered('p', "", "PRIO_TIER", same[*group]("1")),
+	varied('m', "MEMORY", func(g *group) string { return strconv.Itoa(g.first().MemoryMiB) }),
+	varied('n', "HOSTNAMES", func(g *group) string { return node(g.first().ID) }),
+	varied('N', "NODELIST", (*group).names),
 	// The asterisk marks the default partition, because it is the only partition.
-	lettered('P', "", "PARTITION", func(g *group) string { return g.partition + "*" }),
-	lettered('r', "", "ROOT", same[*group]("no")),
-	lettered('R', "", "PARTITION", func(g *group) string { return g.partition }),
-	lettered('s', "", "JOB_SIZE", same[*group]("1-infinite")), // the size of a job is its number of nodes
-	lettered('S', "", "ALLOCNODES", same[*group]("all")),
-	lettered('t', "", "STATE", func(g *group) string { return g.state(false) }),
-	lettered('T', "", "STATE", func(g *group) string { return g.state(true) }),
-	lettered('w', "", "WEIGHT", same[*group]("1")),
-	lettered('X', "", "SOCKETS", same[*group]("1")),
-	lettered('Y', "", "CORES", (*group).cpus),
-	lettered('z', "", "S:C:T", func(g *group) string { return "1:" + g.cpus() + ":1" }), // a worker is a single socket
-	lettered('Z', "", "THREADS", same[*group]("1")),
+	varied('P', "PARTITION", func(g *group) string { return g.partition + "*" }),
+	varied('R', "PARTITION", func(g *group) string { return g.partition }),
+	varied('t', "STATE", func(g *group) string { return g.state(false) }),
+	varied('T', "STATE", func(g *group) string { return g.state(true) }),
+	varied('Y', "CORES", (*group).cpus),
+	varied('z', "S:C:T", func(g *group) string { return "1:" + g.cpus() + ":1" }), // a worker is a single socket
+	// If the cluster is down, sinfo receives no answer. Workers do not report their disk space, and the size of a job is
+	// its number of nodes.
+	uniform('a', "AVAIL", "up"), uniform('B', "MAX_CPUS_PER_NODE", "UNLIMITED"), uniform('d', "TMP_DISK", "0"),
+	uniform('E', "REASON", "none"), uniform('f', "AVAIL_FEATURES", null), uniform('g', "GROUPS", "all"),
+	uniform('h', "OVERSUBSCRIBE", "NO"), uniform('l', "TIMELIMIT", "infinite"), uniform('L', "DEFAULTTIME", "n/a"),
+	uniform('p', "PRIO_TIER", "1"), uniform('r', "ROOT", "no"), uniform('s', "JOB_SIZE", "1-infinite"),
+	uniform('S', "ALLOCNODES", "all"), uniform('w', "WEIGHT", "1"), uniform('X', "SOCKETS", "1"),
+	uniform('Z', "THREADS", "1"),
+}
+
+// varied returns a column with a value for each group, and uniform one with the same value for all groups.
+func varied(letter byte, header string, value func(*group) string) column[*group] {
+	return lettered(letter, "", header, value)
+}
+
+func uniform(letter byte, header, value string) column[*group] {
+	return varied(letter, header, same[*group](value))
 }
 
 // Default formats of sinfo.

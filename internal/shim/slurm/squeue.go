@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// squeueColumns are the columns of squeue. For features that Corral does not support, they show the values that Slurm
-// shows for jobs that do not use these features.
+// squeueColumns are the columns of squeue. For features that Corral does not support, the last of them show the values
+// that Slurm shows for jobs that do not use these features.
 var squeueColumns = []column[*row]{
 	lettered('a', "account", "ACCOUNT", func(r *row) string { return cmp.Or(r.Spec.Account, null) }),
 	lettered('A', "jobid", "JOBID", (*row).raw), // for a waiting array the array's id
@@ -23,21 +23,15 @@ var squeueColumns = []column[*row]{
 	lettered('B', "batchhost", "EXEC_HOST", func(r *row) string { return cmp.Or(r.Node, "n/a") }),
 	lettered('c', "mincpus", "MIN_CPUS", (*row).eachCPUs),
 	lettered('C', "numcpus", "CPUS", (*row).cpus),
-	lettered('d', "mintmpdisk", "MIN_TMP_DISK", same[*row]("0")),
-	lettered('D', "numnodes", "NODES", same[*row]("1")), // sbatch refuses jobs with more nodes
+	always('D', "numnodes", "NODES", "1"), // sbatch refuses jobs with more nodes
 	lettered('e', "endtime", "END_TIME", func(r *row) string { return moment(r.end(), "N/A") }),
 	lettered('E', "dependency", "DEPENDENCY", (*row).dependency), // only conditions that are not yet met
-	lettered('f', "feature", "FEATURES", same[*row](null)),
-	lettered('F', "arrayjobid", "ARRAY_JOB_ID", (*row).array), // %F_%K is also a job's id
+	lettered('F', "arrayjobid", "ARRAY_JOB_ID", (*row).array),    // %F_%K is also a job's id
 	lettered('g', "groupname", "GROUP", (*row).group),
 	lettered('G', "groupid", "GROUP", (*row).groupID),
-	lettered('h', "oversubscribe", "OVER_SUBSCRIBE", same[*row]("OK")), // several jobs share a worker
-	lettered('H', "sockets", "SOCKETS_PER_NODE", same[*row]("*")),
 	// The text is cut to the size of Slurm's buffer.
 	lettered('i', "jobarrayid", "JOBID", func(r *row) string { return cut(r.id(), 31) }),
-	lettered('I', "cores", "CORES_PER_SOCKET", same[*row]("*")),
 	lettered('j', "name", "NAME", (*row).name),
-	lettered('J', "threads", "THREADS_PER_CORE", same[*row]("*")),
 	lettered('k', "comment", "COMMENT", func(r *row) string { return cmp.Or(r.Spec.Comment, null) }),
 	lettered('K', "arraytaskid", "ARRAY_TASK_ID", (*row).arrayTask), // for a waiting array all waiting tasks
 	uncut(lettered('l', "timelimit", "TIME_LIMIT", (*row).limitShort)),
@@ -45,10 +39,8 @@ var squeueColumns = []column[*row]{
 	lettered('m', "minmemory", "MIN_MEMORY", func(r *row) string { return memory(r.Spec.Size.MemoryMiB) }),
 	// The time is counted until now, or until the job's end.
 	uncut(lettered('M', "timeused", "TIME", func(r *row) string { return notation.Clock(r.elapsed()) })),
-	lettered('n', "reqnodes", "REQ_NODES", same[*row]("")),
 	lettered('N', "nodelist", "NODELIST", func(r *row) string { return r.Node }), // never a reason
 	lettered('o', "command", "COMMAND", func(r *row) string { return cmp.Or(r.Spec.Command, null) }),
-	lettered('O', "contiguous", "CONTIGUOUS", same[*row]("0")),
 	lettered('p', "priority", "PRIORITY", func(r *row) string {
 		return fmt.Sprintf("%.14f", float64(r.Priority)/(1<<32-1))
 	}),
@@ -57,31 +49,40 @@ var squeueColumns = []column[*row]{
 	lettered('Q', "prioritylong", "PRIORITY", (*row).priority),
 	lettered('r', "reason", "REASON", func(r *row) string { return string(r.Reason) }),
 	lettered('R', "reasonlist", "NODELIST(REASON)", (*row).where),
-	lettered('s', "selectjobinfo", "", same[*row]("")), // only obsolete machines have a value
 	lettered('S', "starttime", "START_TIME", func(r *row) string { return moment(r.start(), "N/A") }),
 	lettered('t', "statecompact", "ST", func(r *row) string { return r.State.code() }),
 	lettered('T', "state", "STATE", func(r *row) string { return string(r.State) }),
 	lettered('u', "username", "USER", (*row).user),
 	lettered('U', "userid", "UID", (*row).userID),
-	lettered('v', "reservation", "RESERVATION", same[*row](null)),
 	lettered('V', "submittime", "SUBMIT_TIME", func(r *row) string { return moment(r.Submitted, "N/A") }),
-	lettered('w', "wckey", "WCKEY", same[*row](null)),
-	lettered('W', "licenses", "LICENSES", same[*row](null)),
-	lettered('x', "excnodes", "EXC_NODES", same[*row]("")),
-	lettered('X', "corespec", "CORE_SPEC", same[*row]("N/A")),
 	lettered('y', "nice", "NICE", func(r *row) string { return strconv.Itoa(r.Spec.Nice) }),
-	lettered('Y', "schednodes", "SCHEDNODES", same[*row](null)),
-	lettered('z', "sct", "S:C:T", same[*row]("*:*:*")),
 	lettered('Z', "workdir", "WORK_DIR", (*row).directory),
 	// The value is in the format of wait(2).
-	lettered(0, "exit_code", "EXIT_CODE", func(r *row) string { return strconv.Itoa(r.Exit.Status<<8 | r.Exit.Signal) }),
+	lettered(0, "exit_code", "EXIT_CODE", func(r *row) string {
+		return strconv.Itoa(r.Exit.Status<<8 | r.Exit.Signal)
+	}),
 	lettered(0, "maxcpus", "MAX_CPUS", (*row).cpus),
 	lettered(0, "numtasks", "TASKS", func(r *row) string { return strconv.Itoa(r.Spec.Size.Tasks) }),
 	lettered(0, "restartcnt", "RESTART_COUNT", func(r *row) string { return strconv.Itoa(r.Restarts) }),
 	lettered(0, "stdout", "STDOUT", func(r *row) string { return r.pattern(r.Spec.Output) }),
 	lettered(0, "stderr", "STDERR", func(r *row) string { return r.pattern(r.errorFile()) }),
 	lettered(0, "stdin", "STDIN", (*row).stdin),
-	lettered(0, "tres-alloc", "TRES_ALLOC", func(r *row) string { return r.resources("cpu mem node billing gres/gpu") }),
+	lettered(0, "tres-alloc", "TRES_ALLOC", func(r *row) string {
+		return r.resources("cpu mem node billing gres/gpu")
+	}),
+	always('d', "mintmpdisk", "MIN_TMP_DISK", "0"), always('f', "feature", "FEATURES", null),
+	always('h', "oversubscribe", "OVER_SUBSCRIBE", "OK"), always('H', "sockets", "SOCKETS_PER_NODE", "*"),
+	always('I', "cores", "CORES_PER_SOCKET", "*"), always('J', "threads", "THREADS_PER_CORE", "*"),
+	always('n', "reqnodes", "REQ_NODES", ""), always('O', "contiguous", "CONTIGUOUS", "0"),
+	always('s', "selectjobinfo", "", ""), always('v', "reservation", "RESERVATION", null),
+	always('w', "wckey", "WCKEY", null), always('W', "licenses", "LICENSES", null),
+	always('x', "excnodes", "EXC_NODES", ""), always('X', "corespec", "CORE_SPEC", "N/A"),
+	always('Y', "schednodes", "SCHEDNODES", null), always('z', "sct", "S:C:T", "*:*:*"),
+}
+
+// always returns a column with the same value for all jobs.
+func always(letter byte, name, header, value string) column[*row] {
+	return lettered(letter, name, header, same[*row](value))
 }
 
 // Default formats of squeue.

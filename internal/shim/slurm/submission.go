@@ -172,9 +172,9 @@ func (s *submission) finish(from caller) {
 	default:
 		files.Output = "slurm-%j.out"
 	}
-	for file, missing := range map[*string]string{&files.Input: "", &files.Output: "/dev/null", &files.Error: "/dev/null"} {
+	for _, file := range []*string{&files.Input, &files.Output, &files.Error} {
 		if *file == "none" {
-			*file = missing
+			*file = "/dev/null"
 		}
 	}
 	s.size()

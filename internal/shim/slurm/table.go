@@ -150,8 +150,8 @@ func byLetters[R any](text, marks, what string, columns []column[R]) (f format[R
 	}
 }
 
-// byNames parses a format of sacct and sacctmgr: names of columns, possibly abbreviated, followed by "%20" or "%-20" for
-// a different width. unknown is the error for an unknown name. A format without names is empty.
+// byNames parses a format of sacct and sacctmgr: names of columns, possibly abbreviated, followed by "%20" or "%-20"
+// for a different width. unknown is the error for an unknown name. A format without names is empty.
 func byNames[R any](list, unknown string, columns []column[R]) (places []place[R], err error) {
 	for one := range strings.SplitSeq(list, ",") {
 		name, size, _ := strings.Cut(strings.TrimSpace(one), "%")

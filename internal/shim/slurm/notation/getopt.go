@@ -48,16 +48,17 @@ func Refuse[T any](why string) func(*T, Given) error {
 	return func(_ *T, g Given) error { return g.Refuse(why) }
 }
 
-// Text, List and On return the Set functions of options whose argument is a text, or a list separated by commas, and of
-// options without an argument.
+// Text returns the Set function of an option whose argument is a text.
 func Text[T any](field func(*T) *string) func(*T, Given) error {
 	return func(t *T, g Given) error { *field(t) = g.Value; return nil }
 }
 
+// List returns the Set function of an option whose argument is a list separated by commas.
 func List[T any](field func(*T) *[]string) func(*T, Given) error {
 	return func(t *T, g Given) error { *field(t) = strings.Split(g.Value, ","); return nil }
 }
 
+// On returns the Set function of an option without an argument.
 func On[T any](field func(*T) *bool) func(*T, Given) error {
 	return func(t *T, _ Given) error { *field(t) = true; return nil }
 }

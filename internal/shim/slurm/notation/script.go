@@ -26,8 +26,8 @@ func CheckScript(text string) error {
 	return nil
 }
 
-// Directives returns the words of each #SBATCH line of a script up to its first command, that is, the first line that is
-// neither empty nor a comment. Errors name the line, in Slurm's wording.
+// Directives returns the words of each #SBATCH line of a script up to its first command, that is, the first line that
+// is neither empty nor a comment. Errors name the line, in Slurm's wording.
 func Directives(script string) ([][]string, error) {
 	var list [][]string
 	n := 0
