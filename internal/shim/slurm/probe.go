@@ -132,24 +132,17 @@ func (c *call) look(o step.Order, workers []corral.Worker) ([]probe, error) {
 		tasks, err := untilAnswered(c, func() ([]api.Task, error) {
 			return c.client.WaitTasks(c.ctx, c.folder.Run, added.Numbers(), lookEvery)
 		})
-		if err != nil && corral.KindOf(err) != corral.Timeout {
+		late := corral.KindOf(err) == corral.Timeout // some are not over
+		if err != nil && !late {
 			return nil, err
 		}
-		late, begun, sees := 0, 0, false
 		for i := range min(len(tasks), len(probes)) {
-			p := &probes[i]
-			p.hear(c, tasks[i])
-			sees = sees || p.sees
-			if !p.over {
-				late++
-				if p.begun {
-					begun++
-				}
-			}
+			probes[i].hear(c, tasks[i])
 		}
-		busy := begun == 0 && !slices.ContainsFunc(workers, free)
+		is := func(what func(probe) bool) bool { return slices.ContainsFunc(probes, what) }
+		busy := !is(func(p probe) bool { return p.begun && !p.over }) && !slices.ContainsFunc(workers, free)
 		waited := time.Since(start)
-		if sees || late == 0 || waited > probeWait || busy && waited > busyWait {
+		if is(func(p probe) bool { return p.sees }) || !late || waited > probeWait || busy && waited > busyWait {
 			return probes, nil
 		}
 	}
