@@ -28,6 +28,8 @@ type recorded struct {
 type scene struct {
 	commands []recorded
 	jobs     []job
+	cluster  string
+	workers  []corral.Worker
 }
 
 // readScene reads testdata/NAME.txt: "@ TIME", "$ COMMAND", and its output, repeatedly.
@@ -48,7 +50,13 @@ func readScene(t *testing.T, name string) scene {
 		s.commands = append(s.commands, recorded{split(command), output, time.Unix(n, 0).UTC()})
 	}
 	s.jobs = readJobs(t, s.commands[0].output, s.commands[1].output)
-	s.commands = s.commands[2:]
+	node := corral.Worker{ID: s.jobs[0].Node, CPUs: 2, CPUsFree: 2, MemoryMiB: 4000, GPUs: 2}
+	for _, j := range s.jobs {
+		if j.State == running {
+			node.CPUsFree -= j.Spec.Size.CPUs
+		}
+	}
+	s.commands, s.cluster, s.workers = s.commands[2:], "normal", []corral.Worker{node}
 	return s
 }
 
@@ -175,12 +183,6 @@ func withoutUnknowable(text string) string {
 func (s scene) run(c recorded) (string, error) {
 	var b strings.Builder
 	getenv := func(string) string { return "" }
-	node := corral.Worker{ID: s.jobs[0].Node, CPUs: 2, CPUsFree: 2, MemoryMiB: 4000, GPUs: 2}
-	for _, j := range s.jobs {
-		if j.State == running {
-			node.CPUsFree -= j.Spec.Size.CPUs
-		}
-	}
 	switch words := c.words[1:]; c.words[0] {
 	case "squeue":
 		q, err := parseSqueue(words, getenv, "root")
@@ -201,7 +203,7 @@ func (s scene) run(c recorded) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		err = q.writeInfo(&b, "", "normal", []corral.Worker{node}, c.at)
+		err = q.writeInfo(&b, "", s.cluster, s.workers, c.at)
 		return b.String(), err
 	case "scontrol":
 		return s.scontrol(words, c.at)

@@ -91,7 +91,7 @@ func parseSbatch(words []string) (*submission, error) {
 // complete returns the submission with the options of the environment and of the script, too. script is empty for
 // --wrap.
 func (s *submission) complete(from caller, script string) (*submission, error) {
-	full := &submission{wrap: s.wrap, rlimits: step.Rlimits()}
+	full := &submission{rlimits: step.Rlimits()}
 	full.spec.Requeue, full.order.Limits.Umask, full.order.Script = true, from.umask, s.order.Script
 	if s.wrap != nil {
 		script = "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n" + *s.wrap + "\n"
@@ -118,6 +118,7 @@ func (s *submission) complete(from caller, script string) (*submission, error) {
 	if mask, err := strconv.ParseUint(values["SLURM_UMASK"], 8, 9); err == nil {
 		full.order.Limits.Umask = int(mask)
 	}
+	full.wrap = s.wrap // it has no effect in a script
 	full.finish(from)
 	return full, nil
 }

@@ -208,3 +208,12 @@ func FuzzSubmission(f *testing.F) {
 		}
 	})
 }
+
+// --wrap is not a directive: a script keeps its name and its text.
+func TestWrapInAScript(t *testing.T) {
+	const script = "#!/bin/sh\n#SBATCH --wrap=true\n"
+	s, err := submit([]string{"dir/job.sh"}, ann, script)
+	if err != nil || s.order.Facts.Name != "job.sh" || s.order.Script.Text != script {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
