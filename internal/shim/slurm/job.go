@@ -5,9 +5,12 @@ package slurm
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
@@ -41,7 +44,7 @@ type spec struct {
 	Account    string        `json:"account,omitempty"`    // -A; nothing is billed to it
 	Comment    string        `json:"comment,omitempty"`    // --comment: Snakemake stores its rules there
 	QOS        string        `json:"qos,omitempty"`        // -q; empty: "normal"
-	Command    string        `json:"command,omitempty"`    // the script, absolute, and arguments; empty: none, or --wrap
+	Command    string        `json:"command,omitempty"`    // the script, absolute, and arguments; empty: --wrap
 	Submit     string        `json:"submit,omitempty"`     // the command line of sbatch
 	Host       string        `json:"host,omitempty"`       // the host of the submission
 	Directory  string        `json:"directory,omitempty"`  // where it runs, an absolute path, like those of its files:
@@ -236,7 +239,10 @@ func exitOf(t api.Task) (code notation.ExitCode) {
 		return code
 	}
 	if name, ok := strings.CutPrefix(t.Reason, killedBy); ok {
-		code.Signal, _ = notation.ParseSignal(strings.TrimPrefix(name, "signal "))
+		code.Signal = int(unix.SignalNum(name)) // of all signals; ParseSignal accepts those that jobs can be sent
+		if number, ok := strings.CutPrefix(name, "signal "); ok {
+			code.Signal, _ = strconv.Atoi(number)
+		}
 	}
 	// A worker that kills a withdrawn task reports nothing more. Slurm sends SIGTERM, which clients expect.
 	if t.Cause == corral.CauseWithdrawn && t.Attempts > 0 {

@@ -89,9 +89,9 @@ type probe struct {
 	blind       string // why it does not see the directory; empty: not reported
 }
 
-// judge reports whether a worker sees a job's directory. If no worker sees it, blind is the reason; if this is not known,
-// blind is empty. One worker that sees the directory is enough to accept the job. The job is also accepted if a worker
-// was not asked or could not reply: the job then makes the check itself.
+// judge reports whether a worker sees a job's directory. If no worker sees it, blind is the reason; if this is not
+// known, blind is empty. One worker that sees the directory is enough to accept the job. The job is also accepted if a
+// worker was not asked or could not reply: the job then makes the check itself.
 func judge(probes []probe, workers []corral.Worker) (seen bool, blind string) {
 	reasons := map[string]string{}
 	for _, p := range probes {
