@@ -28,7 +28,7 @@ const (
 // user are refused. Options that are only accepted have no effect, which does no harm: they concern tasks on several
 // nodes, sockets or cores, the measuring of jobs, or mail.
 var sbatchOptions = notation.Command[submission]{Name: "sbatch", Ordered: true, Options: []notation.Option[submission]{
-	take("account|A=", notation.Text(func(s *submission) *string { return &s.spec.Account }), "SBATCH_ACCOUNT"),
+	take("account|A=", text(func(s *submission) *string { return &s.spec.Account }), "SBATCH_ACCOUNT"),
 	accept("acctg-freq="),
 	take("array|a=", setArray, "SBATCH_ARRAY_INX"),
 	refuse("batch=", anyWorker),
@@ -36,11 +36,10 @@ var sbatchOptions = notation.Command[submission]{Name: "sbatch", Ordered: true, 
 	refuse("bb=", "there are no burst buffers", "SBATCH_BURST_BUFFER"),
 	refuse("bbf=", "there are no burst buffers"),
 	refuse("cluster-constraint=", "there is one cluster"),
-	take("chdir|D=", notation.Text(func(s *submission) *string { return &s.order.Place.Directory })),
-	take("cluster=", notation.Text(func(s *submission) *string { return &s.clusters })),
-	take("clusters|M=",
-		notation.Text(func(s *submission) *string { return &s.clusters }), "SBATCH_CLUSTERS SLURM_CLUSTERS"),
-	take("comment=", notation.Text(func(s *submission) *string { return &s.spec.Comment })),
+	take("chdir|D=", text(func(s *submission) *string { return &s.order.Place.Directory })),
+	take("cluster=", text(func(s *submission) *string { return &s.clusters })),
+	take("clusters|M=", text(func(s *submission) *string { return &s.clusters }), "SBATCH_CLUSTERS", "SLURM_CLUSTERS"),
+	take("comment=", text(func(s *submission) *string { return &s.spec.Comment })),
 	refuse("container=", "the script can start its container itself", "SBATCH_CONTAINER"),
 	refuse("context=", "a job has the security context of its worker"),
 	accept("contiguous"),
@@ -54,10 +53,10 @@ var sbatchOptions = notation.Command[submission]{Name: "sbatch", Ordered: true, 
 	accept("delay-boot="),
 	take("dependency|d=", setDependency),
 	accept("distribution|m="),
-	take("error|e=", notation.Text(func(s *submission) *string { return &s.order.Streams.Error }), "SBATCH_ERROR"),
+	take("error|e=", text(func(s *submission) *string { return &s.order.Streams.Error }), "SBATCH_ERROR"),
 	refuse("exclude|x=", anyWorker),
 	refuse("exclusive?", "a worker's cpus are shared; ask for as many as it has", "SBATCH_EXCLUSIVE"),
-	take("export=", notation.Text(func(s *submission) *string { return &s.export }), "SBATCH_EXPORT"),
+	take("export=", text(func(s *submission) *string { return &s.export }), "SBATCH_EXPORT"),
 	refuse("export-file=", "set the variables in the script"),
 	refuse("extra-node-info|B=", noLayout),
 	refuse("get-user-env?",
@@ -71,12 +70,12 @@ var sbatchOptions = notation.Command[submission]{Name: "sbatch", Ordered: true, 
 	take("gpus-per-task=", setGPUsPerTask, "SBATCH_GPUS_PER_TASK"),
 	take("gres=", setGRES, "SBATCH_GRES"),
 	accept("gres-flags="),
-	take("help|h", notation.On(func(s *submission) *bool { return &s.help })),
+	take("help|h", on(func(s *submission) *bool { return &s.help })),
 	accept("hint="),
 	refuse("hold|H", noHold),
 	accept("ignore-pbs"),
-	take("input|i=", notation.Text(func(s *submission) *string { return &s.order.Streams.Input }), "SBATCH_INPUT"),
-	take("job-name|J=", notation.Text(func(s *submission) *string { return &s.order.Facts.Name }), "SBATCH_JOB_NAME"),
+	take("input|i=", text(func(s *submission) *string { return &s.order.Streams.Input }), "SBATCH_INPUT"),
+	take("job-name|J=", text(func(s *submission) *string { return &s.order.Facts.Name }), "SBATCH_JOB_NAME"),
 	take("kill-on-invalid-dep=", parsed(killOrphan, oneOf("yes", "no"))),
 	refuse("licenses|L=", "licenses are not counted"),
 	accept("mail-type= mail-user= mcs-label="),
@@ -98,16 +97,16 @@ var sbatchOptions = notation.Command[submission]{Name: "sbatch", Ordered: true, 
 	accept("ntasks-per-socket="),
 	refuse("ntasks-per-tres=", noLayout),
 	take("open-mode=", parsed(appending, oneOf("a append", "t truncate")), "SBATCH_OPEN_MODE"),
-	take("output|o=", notation.Text(func(s *submission) *string { return &s.order.Streams.Output }), "SBATCH_OUTPUT"),
+	take("output|o=", text(func(s *submission) *string { return &s.order.Streams.Output }), "SBATCH_OUTPUT"),
 	accept("overcommit|O oversubscribe|s"),
-	take("parsable", notation.On(func(s *submission) *bool { return &s.parsable })),
-	take("partition|p=", notation.Text(func(s *submission) *string { return &s.partition }), "SBATCH_PARTITION"),
+	take("parsable", on(func(s *submission) *bool { return &s.parsable })),
+	take("partition|p=", text(func(s *submission) *string { return &s.partition }), "SBATCH_PARTITION"),
 	accept("power= prefer="),
 	take("priority=", parsed(niceness, parsePriority)),
 	accept("profile="),
 	take("propagate?", setRlimits),
-	take("qos|q=", notation.Text(func(s *submission) *string { return &s.spec.QOS }), "SBATCH_QOS"),
-	take("quiet|Q", notation.On(func(s *submission) *bool { return &s.quiet })),
+	take("qos|q=", text(func(s *submission) *string { return &s.spec.QOS }), "SBATCH_QOS"),
+	take("quiet|Q", on(func(s *submission) *bool { return &s.quiet })),
 	refuse("reboot", "nodes are not booted"),
 	take("requeue", setRequeue, "SBATCH_REQUEUE"),
 	refuse("reservation=", "there are no reservations", "SBATCH_RESERVATION"),
@@ -115,7 +114,7 @@ var sbatchOptions = notation.Command[submission]{Name: "sbatch", Ordered: true, 
 	refuse("sockets-per-node=", noLayout),
 	accept("spread-job switches="),
 	take("tasks-per-node=", count(func(s *submission) *int { return &s.perNode })),
-	take("test-only", notation.On(func(s *submission) *bool { return &s.testOnly })),
+	take("test-only", on(func(s *submission) *bool { return &s.testOnly })),
 	refuse("thread-spec=", noLayout, "SBATCH_THREAD_SPEC"),
 	accept("threads-per-core="),
 	take("time|t=", parsed(timeLimit, notation.ParseLimit), "SBATCH_TIMELIMIT"),
@@ -123,16 +122,19 @@ var sbatchOptions = notation.Command[submission]{Name: "sbatch", Ordered: true, 
 	take("tmp=", parsed(func(s *submission) *int64 { return &s.diskMiB }, notation.ParseMemory)),
 	refuse("uid=", notOthers),
 	accept("use-min-nodes verbose|v"),
-	take("version|V", notation.On(func(s *submission) *bool { return &s.version })),
-	take("usage", notation.On(func(s *submission) *bool { return &s.help })),
-	take("wait|W", notation.On(func(s *submission) *bool { return &s.wait }), "SBATCH_WAIT"),
+	take("version|V", on(func(s *submission) *bool { return &s.version })),
+	take("usage", on(func(s *submission) *bool { return &s.help })),
+	take("wait|W", on(func(s *submission) *bool { return &s.wait }), "SBATCH_WAIT"),
 	accept("wait-all-nodes= wckey="),
 	take("wrap=", func(s *submission, g notation.Given) error { s.wrap = &g.Value; return nil }),
 }}
 
+// An effect stores the argument of an option of sbatch.
+type effect = func(*submission, notation.Given) error
+
 // take returns an option with an effect, refuse one that is not supported, and accept one that has no effect. variables
 // are environment variables with its argument.
-func take(names string, set func(*submission, notation.Given) error, variables ...string) notation.Option[submission] {
+func take(names string, set effect, variables ...string) notation.Option[submission] {
 	return notation.Option[submission]{Names: names, Set: set, Variables: strings.Join(variables, " ")}
 }
 
@@ -142,11 +144,15 @@ func refuse(names, why string, variables ...string) notation.Option[submission] 
 
 func accept(names string) notation.Option[submission] { return take(names, nil) }
 
+// text and on return the effects of options that store a text, or set a flag.
+func text(field func(*submission) *string) effect { return notation.Text(field) }
+func on(field func(*submission) *bool) effect     { return notation.On(field) }
+
 // invalid returns Slurm's error for an option with an invalid argument.
 func invalid(g notation.Given) error { return fmt.Errorf("Invalid --%s specification", g.Name) }
 
 // count returns the effect of an option that stores a positive number.
-func count(field func(*submission) *int) func(*submission, notation.Given) error {
+func count(field func(*submission) *int) effect {
 	return func(s *submission, g notation.Given) (err error) {
 		*field(s), err = positive(g, g.Value)
 		return err
@@ -163,9 +169,7 @@ func positive(g notation.Given, value string) (int, error) {
 }
 
 // parsed returns the effect of an option that stores the result of parsing its argument.
-func parsed[T any](
-	field func(*submission) *T, parse func(string) (T, error),
-) func(*submission, notation.Given) error {
+func parsed[T any](field func(*submission) *T, parse func(string) (T, error)) effect {
 	return func(s *submission, g notation.Given) (err error) {
 		if *field(s), err = parse(g.Value); err != nil {
 			return invalid(g)
