@@ -123,7 +123,7 @@ var sinfoColumns = []column[*group]{
 	varied('T', "STATE", func(g *group) string { return g.state(true) }),
 	varied('Y', "CORES", (*group).cpus),
 	varied('z', "S:C:T", func(g *group) string { return "1:" + g.cpus() + ":1" }), // a worker is a single socket
-	// The cluster is up, because otherwise sinfo receives no answer. Workers do not report their disk space. The size of
+	// The cluster is up, otherwise sinfo receives no answer. Workers do not report their disk space. The size of
 	// a job is its number of nodes.
 	uniform('a', "AVAIL", "up"), uniform('B', "MAX_CPUS_PER_NODE", "UNLIMITED"), uniform('d', "TMP_DISK", "0"),
 	uniform('E', "REASON", "none"), uniform('f', "AVAIL_FEATURES", null), uniform('g', "GROUPS", "all"),
