@@ -164,41 +164,25 @@ const (
 
 // sacctOptions are the options of sacct. Errors are in sacct's words, not squeue's.
 var sacctOptions = notation.Command[query]{Name: "sacct", Options: []option{
-	{Names: "allusers|a"},
 	{Names: "accounts|A=", Set: trimmed(accounts)},
-	{Names: "allclusters|L"},
 	{Names: "array", Set: each},
-	{Names: "associations|x= batch-script|B", Set: notAccounted},
 	{Names: "brief|b", Set: func(q *query, g notation.Given) error {
 		return acctColumns(q, notation.Given{Value: briefFormat})
 	}},
-	{Names: "completion|c", Set: notAccounted},
 	{Names: "clusters|M=", Set: clusters},
 	{Names: "delimiter=", Set: notation.Text(func(q *query) *string { return &q.delimiter })},
-	{Names: "duplicates|D"},
 	{Names: "endtime|E=", Set: notation.Text(func(q *query) *string { return &q.until })},
-	{Names: "env-vars", Set: notAccounted},
-	{Names: "federation"},
-	{Names: "file|f=", Set: notAccounted},
 	{Names: "format|o=", Set: acctColumns},
-	{Names: "gid|g= group="},
-	{Names: "help|h helpformat|e", Set: other},
+	{Names: "help|h helpformat|e usage version|V", Set: other},
 	{Names: "jobs|j=", Set: func(q *query, g notation.Given) error {
 		if jobIDs(q, g) != nil {
 			return fmt.Errorf("fatal: Bad job/step specified: %s", g.Value)
 		}
 		return nil
 	}},
-	{Names: "json", Set: notAccounted},
-	{Names: "local"},
-	{Names: "long|l", Set: notAccounted},
 	{Names: "name=", Set: trimmed(names)},
-	{Names: "ncpus|I= nnodes|i="},
-	{Names: "nodelist|N=", Set: notAccounted},
-	{Names: "noconvert"},
 	{Names: "noheader|n", Set: noHeader},
-	{Names: "parsable|p", Set: parsable},
-	{Names: "parsable2|P", Set: parsable},
+	{Names: "parsable|p parsable2|P", Set: parsable},
 	{Names: "partition|r=", Set: trimmed(partitions)},
 	{Names: "qos|q=", Set: trimmed(qualities)},
 	{Names: "starttime|S=", Set: notation.Text(func(q *query) *string { return &q.since })},
@@ -208,17 +192,13 @@ var sacctOptions = notation.Command[query]{Name: "sacct", Options: []option{
 		}
 		return nil
 	}},
-	{Names: "timelimit-max|K= timelimit-min|k= truncate|T"},
-	{Names: "uid=", Set: trimmed(users)},
-	{Names: "units="},
-	{Names: "usage", Set: other},
-	{Names: "user|u=", Set: trimmed(users)},
-	{Names: "verbose|v"},
-	{Names: "version|V", Set: other},
-	{Names: "wckeys|W=", Set: notAccounted},
-	{Names: "whole-hetjob?"},
+	{Names: "uid= user|u=", Set: trimmed(users)},
 	{Names: "allocations|X", Set: notation.On(func(q *query) *bool { return &q.jobsOnly })},
-	{Names: "yaml", Set: notAccounted},
+	{Names: "allusers|a allclusters|L duplicates|D federation gid|g= group= local ncpus|I="},
+	{Names: "nnodes|i= noconvert timelimit-max|K= timelimit-min|k= truncate|T units= verbose|v"},
+	{Names: "whole-hetjob?"},
+	{Names: "associations|x= batch-script|B completion|c env-vars file|f= json long|l nodelist|N=", Set: notAccounted},
+	{Names: "wckeys|W= yaml", Set: notAccounted},
 }}
 
 var notAccounted = notation.Refuse[query]("sacct shows the fields named with -o")

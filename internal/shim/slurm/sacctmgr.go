@@ -39,14 +39,10 @@ const userOnly = 3
 
 // sacctmgrOptions are the options of sacctmgr.
 var sacctmgrOptions = notation.Command[query]{Name: "sacctmgr", Options: []option{
-	{Names: "help|h usage immediate|i"},
 	{Names: "noheader|n", Set: noHeader},
-	{Names: "oneliner|o"},
-	{Names: "parsable|p", Set: parsable},
-	{Names: "parsable2|P", Set: parsable},
-	{Names: "quiet|Q readonly|r"},
+	{Names: "parsable|p parsable2|P", Set: parsable},
 	{Names: "associations|s", Set: notation.On(func(q *query) *bool { return &q.perAccount })},
-	{Names: "verbose|v version|V"},
+	{Names: "help|h usage immediate|i oneliner|o quiet|Q readonly|r verbose|v version|V"},
 }}
 
 // listUsers runs a command line of sacctmgr: "list user [NAME...] [format=COLUMN%WIDTH,...]", with -n, -s, -p and -P.

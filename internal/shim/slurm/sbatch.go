@@ -1,11 +1,10 @@
 package slurm
 
 // sbatch processes a job in this order: its command line, the environment and the script are parsed and checked
-// (submission.go); the result becomes an order for the worker, and a spec for commands that list jobs;
-// dependencies are resolved; the workers check whether they see the job's directory, once for each file system. Only
-// then is a task created. So errors in a job are reported before any part of the job exists. The single request that
-// creates the job contains a key: if corrald is killed before it can answer and the request is repeated, no second job
-// is created.
+// (submission.go), which results in an order for the worker and a spec for commands that list jobs; dependencies are
+// resolved; the workers check whether they see the job's directory, once for each file system. Only then is a task
+// created. So errors in a job are reported before any part of the job exists. The single request that creates the job
+// contains a key: if corrald is killed before it can answer and the request is repeated, no second job is created.
 
 import (
 	"crypto/rand"

@@ -20,15 +20,12 @@ import (
 // scancelOptions are the options of scancel. Repeated filters add to each other.
 var scancelOptions = notation.Command[query]{Name: "scancel", Options: []option{
 	{Names: "account|A=", Set: onlyOf(func(q *query) *[]string { return &q.accounts })},
-	{Names: "batch|b ctld"},
 	{Names: "clusters|M=", Set: clusters},
-	{Names: "full|f hurry|H"},
-	{Names: "jobname=", Set: onlyOf(func(q *query) *[]string { return &q.names })},
 	{Names: "me", Set: func(q *query, _ notation.Given) error {
 		q.users = append(q.users, q.me)
 		return nil
 	}},
-	{Names: "name|n=", Set: onlyOf(func(q *query) *[]string { return &q.names })},
+	{Names: "jobname= name|n=", Set: onlyOf(func(q *query) *[]string { return &q.names })},
 	{Names: "partition|p=", Set: onlyOf(func(q *query) *[]string { return &q.partitions })},
 	{Names: "quiet|Q", Set: notation.On(func(q *query) *bool { return &q.quiet })},
 	{Names: "signal|s=", Set: func(_ *query, g notation.Given) error {
@@ -39,7 +36,7 @@ var scancelOptions = notation.Command[query]{Name: "scancel", Options: []option{
 	}},
 	{Names: "state|t=", Set: cancelStates},
 	{Names: "user|u=", Set: onlyOf(func(q *query) *[]string { return &q.users })},
-	{Names: "verbose|v"},
+	{Names: "batch|b ctld full|f hurry|H verbose|v"},
 }}
 
 // filled splits the argument of a filter. An empty filter, for example from an unset variable, is a mistake: it must

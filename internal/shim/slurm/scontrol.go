@@ -21,14 +21,11 @@ import (
 
 // scontrolOptions are the options of scontrol.
 var scontrolOptions = notation.Command[query]{Name: "scontrol", Options: []option{
-	{Names: "all|a"},
 	{Names: "clusters|M=", Set: clusters},
 	{Names: "details|d", Set: notation.On(func(q *query) *bool { return &q.details })},
-	{Names: "help|h", Set: other},
-	{Names: "hide local"},
+	{Names: "help|h version|V", Set: other},
 	{Names: "oneliner|o", Set: notation.On(func(q *query) *bool { return &q.oneLine })},
-	{Names: "quiet|Q verbose|v"},
-	{Names: "version|V", Set: other},
+	{Names: "all|a hide local quiet|Q verbose|v"},
 }}
 
 // parseScontrol parses scontrol's command line. verb is "show" or "requeue", whose jobs are in the query, or one of the

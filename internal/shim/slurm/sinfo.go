@@ -153,33 +153,20 @@ const (
 
 // sinfoOptions are the options of sinfo.
 var sinfoOptions = notation.Command[query]{Name: "sinfo", Options: []option{
-	{Names: "all|a"},
-	{Names: "dead|d", Set: noInfo},
-	{Names: "exact|e federation"},
 	{Names: "noheader|h", Set: noHeader},
-	{Names: "hide"},
-	{Names: "iterate|i= json", Set: noInfo},
-	{Names: "local"},
 	{Names: "long|l", Set: long},
 	{Names: "clusters|M= cluster=", Set: clusters},
 	{Names: "nodes|n=", Set: func(q *query, g notation.Given) (err error) {
 		q.nodes, err = notation.Hosts(g.Value)
 		return err
 	}},
-	{Names: "noconvert"},
 	{Names: "Node|N", Set: notation.On(func(q *query) *bool { return &q.eachNode })},
 	{Names: "format|o=", Set: columns},
-	{Names: "Format|O=", Set: noInfo},
 	{Names: "partition|p=", Set: partitions},
-	{Names: "responding|r"},
-	{Names: "list-reasons|R", Set: noInfo},
 	{Names: "summarize|s", Set: notation.On(func(q *query) *bool { return &q.summary })},
-	{Names: "sort|S="},
-	{Names: "states|t= reservation|T", Set: noInfo},
-	{Names: "verbose|v"},
-	{Names: "version|V", Set: other},
-	{Names: "yaml", Set: noInfo},
-	{Names: "help usage", Set: other},
+	{Names: "version|V help usage", Set: other},
+	{Names: "all|a exact|e federation hide local noconvert responding|r sort|S= verbose|v"},
+	{Names: "dead|d iterate|i= json Format|O= list-reasons|R states|t= reservation|T yaml", Set: noInfo},
 }}
 
 var noInfo = notation.Refuse[query]("sinfo shows workers once, in the columns of -o")

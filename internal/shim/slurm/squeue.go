@@ -95,33 +95,20 @@ const (
 // squeueOptions are the options of squeue. -o, -O and --start all set the shown columns; the last one counts.
 var squeueOptions = notation.Command[query]{Name: "squeue", Options: []option{
 	{Names: "account|A=", Set: trimmed(accounts)},
-	{Names: "all|a"},
-	{Names: "array-unique", Set: each},
-	{Names: "federation"},
+	{Names: "array-unique array|r", Set: each},
 	{Names: "noheader|h", Set: noHeader},
-	{Names: "hide"},
-	{Names: "iterate|i=", Set: notShown},
 	{Names: "jobs|j?", Set: jobIDs},
-	{Names: "json", Set: notShown},
-	{Names: "local"},
 	{Names: "long|l", Set: long},
-	{Names: "licenses|L=", Set: notShown},
 	{Names: "clusters|M= cluster=", Set: clusters},
 	{Names: "me", Set: myself},
 	{Names: "name|n=", Set: trimmed(names)},
-	{Names: "noconvert"},
 	{Names: "format|o=", Set: func(q *query, g notation.Given) error { return q.byLetters(g.Value) }},
 	{Names: "Format|O=", Set: func(q *query, g notation.Given) (err error) {
 		q.lines, err = byColons(g.Value)
 		return err
 	}},
 	{Names: "partition|p=", Set: trimmed(partitions)},
-	{Names: "priority|P"},
 	{Names: "qos|q=", Set: trimmed(qualities)},
-	{Names: "reservation|R=", Set: notShown},
-	{Names: "array|r", Set: each},
-	{Names: "sibling"},
-	{Names: "steps|s?", Set: notShown},
 	{Names: "sort|S=", Set: func(q *query, g notation.Given) error {
 		q.sort, q.starts = strings.Split(g.Value, ","), false
 		return nil
@@ -132,10 +119,9 @@ var squeueOptions = notation.Command[query]{Name: "squeue", Options: []option{
 	}},
 	{Names: "states|t=", Set: inStates},
 	{Names: "user|u= users=", Set: trimmed(users)},
-	{Names: "verbose|v"},
-	{Names: "version|V", Set: other},
-	{Names: "nodelist|w= yaml", Set: notShown},
-	{Names: "help usage", Set: other},
+	{Names: "version|V help usage", Set: other},
+	{Names: "all|a federation hide local noconvert priority|P sibling verbose|v"},
+	{Names: "iterate|i= json licenses|L= reservation|R= steps|s? nodelist|w= yaml", Set: notShown},
 }}
 
 var notShown = notation.Refuse[query]("squeue shows jobs once, as lines of text")

@@ -27,7 +27,7 @@ type submission struct {
 	clusters     string   // a list of names; empty: the only cluster
 	rlimits      []string // limits, of step.Rlimits, that the job inherits from sbatch's process
 
-	// What sbatch does after the submission, or instead.
+	// Requests for the time after the submission, or in place of it.
 	parsable, quiet, wait, testOnly, help, version bool
 
 	// The options that are combined when all are known. Later options override earlier ones.
@@ -183,7 +183,7 @@ func (s *submission) finish(from caller) {
 	if s.export != "" && !strings.EqualFold(s.export, "ALL") {
 		o.Facts.Export = s.export
 	}
-	// What the job's lists and its own environment show.
+	// These values are in lists of jobs, and in the job's own environment.
 	o.Facts.Account, o.Facts.Size, o.Limits.Time = show.Account, show.Size, show.TimeLimit
 	show.Array, show.Directory = o.Array, o.Place.Directory
 	// The conditions do not say which of the jobs are arrays.

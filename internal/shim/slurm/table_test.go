@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A fruit is what the tables in these tests list.
+// A fruit is an item of the lists in these tests.
 type fruit struct{ name, colour string }
 
 var fruits = []column[fruit]{
