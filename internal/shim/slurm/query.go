@@ -1,7 +1,7 @@
 package slurm
 
-// A query is the common part of the commands that list, show or cancel jobs. They fetch as few jobs as possible: clients
-// ask about a few of ten thousand jobs, and ask about all of them every few seconds.
+// A query is the common part of the commands that list, show or cancel jobs. They fetch as few jobs as possible:
+// clients ask about a few of ten thousand jobs, and ask about all of them every few seconds.
 
 import (
 	"cmp"
