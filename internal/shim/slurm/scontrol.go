@@ -93,14 +93,17 @@ func scontrol(c *call) error {
 	}
 	// Jobs are shown one by one, as in Slurm: the first that does not exist ends the command, after the previous ones
 	// have been shown.
-	for i := range max(1, len(q.jobs)) {
-		one := *q
-		one.jobs = q.jobs[min(i, len(q.jobs)):min(i+1, len(q.jobs))] // empty: all jobs
-		jobs, err := c.chosen(&one, time.Now().Add(-minJobAge))
+	selections := slices.Collect(slices.Chunk(q.jobs, 1))
+	if len(q.jobs) == 0 {
+		selections = [][]notation.JobID{nil} // all jobs
+	}
+	for _, selection := range selections {
+		q.jobs = selection
+		jobs, err := c.chosen(q, time.Now().Add(-minJobAge))
 		if err != nil {
 			return err
 		}
-		text, err := one.show(jobs, time.Now())
+		text, err := q.show(jobs, time.Now())
 		if err != nil {
 			return err
 		}
