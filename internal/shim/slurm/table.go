@@ -55,6 +55,11 @@ type place[R any] struct {
 	fits   bool   // as wide as its widest text
 }
 
+// at returns a place for the column, with a width that is negative for left alignment.
+func (c *column[R]) at(width int) place[R] {
+	return place[R]{column: c, size: max(width, -width), right: width > 0}
+}
+
 // cell returns a text as wide as its column. plus marks truncated texts with a plus sign.
 func (p place[R]) cell(text string, plus bool) string {
 	blanks := strings.Repeat(" ", max(0, p.size-len(text)))
@@ -175,7 +180,7 @@ func byNames[R any](list, unknown string, columns []column[R]) (places []place[R
 		if err != nil {
 			width = found.width
 		}
-		places = append(places, place[R]{column: found, size: max(width, -width), right: width > 0})
+		places = append(places, found.at(width))
 	}
 	return places, nil
 }
@@ -183,8 +188,7 @@ func byNames[R any](list, unknown string, columns []column[R]) (places []place[R
 // inOrder returns the places of all columns, with their default widths.
 func inOrder[R any](columns []column[R]) (places []place[R]) {
 	for i := range columns {
-		w := columns[i].width
-		places = append(places, place[R]{column: &columns[i], size: max(w, -w), right: w > 0})
+		places = append(places, columns[i].at(columns[i].width))
 	}
 	return places
 }
