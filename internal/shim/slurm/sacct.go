@@ -164,7 +164,7 @@ const (
 
 // sacctOptions are the options of sacct. Errors are in sacct's words, not squeue's.
 var sacctOptions = notation.Command[query]{Name: "sacct", Options: []option{
-	{Names: "accounts|A=", Set: trimmed(accounts)},
+	{Names: "accounts|A=", Set: accounts},
 	{Names: "array", Set: each},
 	{Names: "brief|b", Set: func(q *query, g notation.Given) error {
 		return acctColumns(q, notation.Given{Value: briefFormat})
@@ -180,11 +180,11 @@ var sacctOptions = notation.Command[query]{Name: "sacct", Options: []option{
 		}
 		return nil
 	}},
-	{Names: "name=", Set: trimmed(names)},
+	{Names: "name=", Set: names},
 	{Names: "noheader|n", Set: noHeader},
 	{Names: "parsable|p parsable2|P", Set: parsable},
-	{Names: "partition|r=", Set: trimmed(partitions)},
-	{Names: "qos|q=", Set: trimmed(qualities)},
+	{Names: "partition|r=", Set: partitions},
+	{Names: "qos|q=", Set: qualities},
 	{Names: "starttime|S=", Set: notation.Text(func(q *query) *string { return &q.since })},
 	{Names: "state|s=", Set: func(q *query, g notation.Given) error {
 		if inStates(q, g) != nil {
@@ -192,7 +192,7 @@ var sacctOptions = notation.Command[query]{Name: "sacct", Options: []option{
 		}
 		return nil
 	}},
-	{Names: "uid= user|u=", Set: trimmed(users)},
+	{Names: "uid= user|u=", Set: users},
 	{Names: "allocations|X", Set: notation.On(func(q *query) *bool { return &q.jobsOnly })},
 	{Names: "allusers|a allclusters|L duplicates|D federation gid|g= group= local ncpus|I="},
 	{Names: "nnodes|i= noconvert timelimit-max|K= timelimit-min|k= truncate|T units= verbose|v"},

@@ -3,6 +3,7 @@ package slurm
 // sacctmgr reports that the calling user may submit jobs: there are no accounts that could be changed.
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -56,13 +57,14 @@ func listUsers(words []string, list []association) (string, error) {
 		what := "sacctmgr " + strings.Join(q.rest, " ")
 		return "", &notation.Unsupported{What: what, Why: "it only lists users"}
 	}
+	formatted := false
 	for _, word := range q.rest[2:] {
 		key, value, assigned := strings.Cut(word, "=")
 		switch {
 		case !assigned: // a single name is a user
 			q.users = append(q.users, word)
 		case strings.EqualFold(key, "format"):
-			q.columns = value
+			q.columns, formatted = value, true
 		case strings.HasPrefix("users", strings.ToLower(key)) || strings.HasPrefix("names", strings.ToLower(key)):
 			q.users = append(q.users, strings.Split(value, ",")...)
 		}
@@ -71,7 +73,10 @@ func listUsers(words []string, list []association) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if places == nil {
+	switch {
+	case places == nil && formatted:
+		return "", errors.New("Unknown field ''")
+	case places == nil:
 		places = inOrder(userColumns)
 		if !q.perAccount {
 			places = places[:userOnly]

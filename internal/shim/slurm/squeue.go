@@ -94,21 +94,21 @@ const (
 
 // squeueOptions are the options of squeue. -o, -O and --start all set the shown columns; the last one counts.
 var squeueOptions = notation.Command[query]{Name: "squeue", Options: []option{
-	{Names: "account|A=", Set: trimmed(accounts)},
+	{Names: "account|A=", Set: accounts},
 	{Names: "array-unique array|r", Set: each},
 	{Names: "noheader|h", Set: noHeader},
 	{Names: "jobs|j?", Set: jobIDs},
 	{Names: "long|l", Set: long},
 	{Names: "clusters|M= cluster=", Set: clusters},
 	{Names: "me", Set: myself},
-	{Names: "name|n=", Set: trimmed(names)},
+	{Names: "name|n=", Set: names},
 	{Names: "format|o=", Set: func(q *query, g notation.Given) error { return q.byLetters(g.Value) }},
 	{Names: "Format|O=", Set: func(q *query, g notation.Given) (err error) {
 		q.lines, err = byColons(g.Value)
 		return err
 	}},
-	{Names: "partition|p=", Set: trimmed(partitions)},
-	{Names: "qos|q=", Set: trimmed(qualities)},
+	{Names: "partition|p=", Set: partitions},
+	{Names: "qos|q=", Set: qualities},
 	{Names: "sort|S=", Set: func(q *query, g notation.Given) error {
 		q.sort, q.starts = strings.Split(g.Value, ","), false
 		return nil
@@ -118,25 +118,13 @@ var squeueOptions = notation.Command[query]{Name: "squeue", Options: []option{
 		return nil
 	}},
 	{Names: "states|t=", Set: inStates},
-	{Names: "user|u= users=", Set: trimmed(users)},
+	{Names: "user|u= users=", Set: users},
 	{Names: "version|V help usage", Set: other},
 	{Names: "all|a federation hide local noconvert priority|P sibling verbose|v"},
 	{Names: "iterate|i= json licenses|L= reservation|R= steps|s? nodelist|w= yaml", Set: notShown},
 }}
 
 var notShown = notation.Refuse[query]("squeue shows jobs once, as lines of text")
-
-// trimmed removes the blanks around the items of a list before it is stored.
-func trimmed(store set) set {
-	return func(q *query, g notation.Given) error {
-		items := strings.Split(g.Value, ",")
-		for i, item := range items {
-			items[i] = strings.TrimSpace(item)
-		}
-		g.Value = strings.Join(items, ",")
-		return store(q, g)
-	}
-}
 
 // parseSqueue parses a command line of squeue, without its name; defaults are read from the environment. me is the user
 // for --me.
