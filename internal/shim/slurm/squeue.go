@@ -92,7 +92,7 @@ const (
 	startFormat = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
 )
 
-// squeueOptions are the options of squeue. -o, -O and --start all set the shown columns; the last one counts.
+// squeueOptions are the options of squeue. The last of -o and -O sets the shown columns.
 var squeueOptions = notation.Command[query]{Name: "squeue", Options: []option{
 	{Names: "account|A=", Set: accounts},
 	{Names: "array-unique array|r", Set: each},
