@@ -37,8 +37,9 @@ type query struct {
 	other        string // "version", "help", "usage" or "helpformat": only this is requested
 	quiet        bool   // no errors about jobs that do not exist
 
-	columns    string       // for sinfo, sacct and sacctmgr
-	lines      format[*row] // for squeue
+	columns    string         // for sinfo and sacctmgr, unparsed
+	lines      format[*row]   // for squeue and sacct
+	nodeLines  format[*group] // for sinfo
 	noHeader   bool
 	long       bool     // print the time at the top
 	each       bool     // each task of an array on its own line

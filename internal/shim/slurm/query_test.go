@@ -178,10 +178,16 @@ func TestFormatVariables(t *testing.T) {
 			t.Errorf("squeue %s: %q, %v; want %q", line, q.lines.header(), err, want)
 		}
 	}
-	for line, want := range map[string]string{"": "state", "-o jobid": "jobid", "-b": briefFormat, "-o ,": "state", "-b -o user": "user"} {
+	for line, want := range map[string]string{
+		"": "State", "-o jobid": "JobID", "-b": "JobID State ExitCode", "-o ,": "State", "-b -o user": "User",
+	} {
 		q, err := parseSacct(strings.Fields(line), getenv, "me")
-		if err != nil || q.columns != want {
-			t.Errorf("sacct %s: %q, %v; want %q", line, q.columns, err, want)
+		var names []string
+		for _, p := range q.lines.places {
+			names = append(names, p.name)
+		}
+		if got := strings.Join(names, " "); err != nil || got != want {
+			t.Errorf("sacct %s: %q, %v; want %q", line, got, err, want)
 		}
 	}
 	for line, want := range map[string]string{

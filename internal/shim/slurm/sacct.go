@@ -209,22 +209,17 @@ func parsable(q *query, g notation.Given) error {
 	return nil
 }
 
-// acctColumns checks the argument of -o, and stores it.
-func acctColumns(q *query, g notation.Given) error {
-	q.columns = g.Value
-	_, err := acctPlaces(q.columns)
+// acctColumns parses the argument of -o.
+func acctColumns(q *query, g notation.Given) (err error) {
+	q.lines.places, err = byNames(g.Value, "Invalid field requested: \"%s\"", sacctFields) // Slurm's wording
 	return err
-}
-
-func acctPlaces(text string) ([]place[*row], error) {
-	return byNames(text, "Invalid field requested: \"%s\"", sacctFields) // Slurm's wording
 }
 
 // parseSacct parses a command line of sacct, without its name; defaults are read from the environment.
 func parseSacct(words []string, getenv func(string) string, me string) (*query, error) {
 	q := &query{me: me, delimiter: "|"}
 	err := q.parse(sacctOptions, words, "Unknown arguments:\n") // Slurm's wording
-	if places, _ := acctPlaces(q.columns); err == nil && places == nil {
+	if err == nil && q.lines.places == nil {
 		err = acctColumns(q, notation.Given{Value: cmp.Or(getenv("SACCT_FORMAT"), acctFormat)})
 	}
 	return q, err
@@ -267,10 +262,6 @@ func (q *query) writeAcct(w io.Writer, jobs []job, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	places, err := acctPlaces(q.columns)
-	if err != nil {
-		return err
-	}
 	chosen := slices.DeleteFunc(q.choose(jobs), func(j job) bool {
 		return len(q.jobs) == 0 && !within(&j, from, to, len(q.states) > 0)
 	})
@@ -283,7 +274,7 @@ func (q *query) writeAcct(w io.Writer, jobs []job, now time.Time) error {
 			list = append(list, &step)
 		}
 	}
-	return sheetOf(q, places).write(w, q, "", list, now)
+	return sheetOf(q, q.lines.places).write(w, q, "", list, now)
 }
 
 // sacct lists jobs, including those that have ended.

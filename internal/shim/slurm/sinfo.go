@@ -190,23 +190,17 @@ func parseSinfo(words []string, getenv func(string) string) (*query, error) {
 	default:
 		q.columns = cmp.Or(getenv("SINFO_FORMAT"), infoFormat)
 	}
-	_, err = infoLines(q.columns)
+	q.nodeLines, err = byLetters(q.columns, ".#", "node", sinfoColumns)
 	return q, err
-}
-
-func infoLines(text string) (format[*group], error) {
-	return byLetters(text, ".#", "node", sinfoColumns)
 }
 
 // writeInfo prints the selected nodes of a partition.
 func (q *query) writeInfo(w io.Writer, title, partition string, workers []corral.Worker, now time.Time) error {
-	lines, err := infoLines(q.columns)
-	if err != nil {
-		return err
-	}
+	lines := q.nodeLines
+	lines.places = slices.Clone(lines.places) // its widths are set below
 	var groups []*group
 	if len(q.partitions) == 0 || slices.Contains(q.partitions, partition) {
-		groups = q.groups(lines, partition, workers)
+		groups = q.groups(partition, workers)
 	}
 	for i := range lines.places {
 		p := &lines.places[i]
@@ -225,7 +219,7 @@ func (q *query) writeInfo(w io.Writer, title, partition string, workers []corral
 }
 
 // groups combines nodes of a partition that have the same values. A partition without nodes also has a line.
-func (q *query) groups(lines format[*group], partition string, workers []corral.Worker) (list []*group) {
+func (q *query) groups(partition string, workers []corral.Worker) (list []*group) {
 	looks := map[string]*group{}
 	for _, w := range workers {
 		if len(q.nodes) > 0 && !slices.Contains(q.nodes, node(w.ID)) {
@@ -235,7 +229,7 @@ func (q *query) groups(lines format[*group], partition string, workers []corral.
 		look := node(w.ID)
 		if !q.eachNode {
 			look = ""
-			for _, p := range lines.places { // the values that distinguish nodes
+			for _, p := range q.nodeLines.places { // the values that distinguish nodes
 				if strings.IndexByte(sumLetters, p.letter) < 0 {
 					look += p.value(one) + "\x00"
 				}
