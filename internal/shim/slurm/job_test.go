@@ -55,7 +55,7 @@ func TestJobOfTask(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := parseSacct([]string{"-X", "-n", "-P", "-j", "3", "-o", "state,exitcode"}, none, "me")
+		a, err := parseSacct([]string{"-X", "-n", "-P", "-j", "3", "-o", "state,exitcode"}, none)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func FuzzCommands(f *testing.F) {
 		if q, err := parseSqueue(words, none, "me"); err == nil {
 			_ = q.writeQueue(&b, dependency, jobs, now)
 		}
-		if q, err := parseSacct(words, none, "me"); err == nil {
+		if q, err := parseSacct(words, none); err == nil {
 			_ = q.writeAcct(&b, jobs, now)
 		}
 		if q, err := parseSinfo(words, none); err == nil {

@@ -29,7 +29,7 @@ func TestPeriod(t *testing.T) {
 		"-S nonsense":              "invalid time specification: nonsense",
 		"-S 12:00 --endtime=never": "invalid time specification: never",
 	} {
-		q, err := parseSacct(strings.Fields(line), noVariables, "me")
+		q, err := parseSacct(strings.Fields(line), noVariables)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestFormatVariables(t *testing.T) {
 	for line, want := range map[string]string{
 		"": "State", "-o jobid": "JobID", "-b": "JobID State ExitCode", "-o ,": "State", "-b -o user": "User",
 	} {
-		q, err := parseSacct(strings.Fields(line), getenv, "me")
+		q, err := parseSacct(strings.Fields(line), getenv)
 		var names []string
 		for _, p := range q.lines.places {
 			names = append(names, p.name)
@@ -198,7 +198,7 @@ func TestFormatVariables(t *testing.T) {
 			t.Errorf("sinfo %s: %q, %v; want %q", line, q.columns, err, want)
 		}
 	}
-	if _, err := parseSacct(nil, func(string) string { return "nothing" }, "me"); err == nil {
+	if _, err := parseSacct(nil, func(string) string { return "nothing" }); err == nil {
 		t.Error("an unknown field in SACCT_FORMAT is accepted")
 	}
 }

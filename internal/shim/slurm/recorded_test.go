@@ -192,7 +192,7 @@ func (s scene) run(c recorded) (string, error) {
 		err = q.writeQueue(&b, "", s.jobs, c.at)
 		return b.String(), err
 	case "sacct":
-		q, err := parseSacct(words, getenv, "root")
+		q, err := parseSacct(words, getenv)
 		if err != nil {
 			return "", err
 		}
@@ -281,7 +281,7 @@ func TestFields(t *testing.T) {
 	for dash := range strings.FieldsSeq(dashes) {
 		name := strings.TrimSpace(head[:len(dash)])
 		head = head[len(dash)+1:]
-		a, err := parseSacct([]string{"-j", "1", "-o", name}, func(string) string { return "" }, "me")
+		a, err := parseSacct([]string{"-j", "1", "-o", name}, func(string) string { return "" })
 		if err != nil || name == "Reservat" { // it refuses unknown fields; the rest of this name is cut off
 			continue
 		}

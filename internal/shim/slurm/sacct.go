@@ -216,8 +216,8 @@ func acctColumns(q *query, g notation.Given) (err error) {
 }
 
 // parseSacct parses a command line of sacct, without its name; defaults are read from the environment.
-func parseSacct(words []string, getenv func(string) string, me string) (*query, error) {
-	q := &query{me: me, delimiter: "|"}
+func parseSacct(words []string, getenv func(string) string) (*query, error) {
+	q := &query{delimiter: "|"}
 	err := q.parse(sacctOptions, words, "Unknown arguments:\n") // Slurm's wording
 	if err == nil && q.lines.places == nil {
 		err = acctColumns(q, notation.Given{Value: cmp.Or(getenv("SACCT_FORMAT"), acctFormat)})
@@ -279,7 +279,7 @@ func (q *query) writeAcct(w io.Writer, jobs []job, now time.Time) error {
 
 // sacct lists jobs, including those that have ended.
 func sacct(c *call) error {
-	q, err := parseSacct(c.args, os.Getenv, whoever().Name)
+	q, err := parseSacct(c.args, os.Getenv)
 	if err != nil {
 		return err
 	}
