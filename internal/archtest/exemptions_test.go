@@ -25,7 +25,6 @@ var chainsLeft = map[string]int{
 	"bench/traces":           1,
 	"plan/plantest":          1,
 	"internal/work/planning": 1,
-	"internal/shim/slurm":    1,
 	"plan/planner":           1,
 	"plan/planner/baseline":  1,
 	"plan/planner/bound":     2,

@@ -20,7 +20,7 @@ import (
 // arguments, so that the same decisions can be tested, replayed and simulated.
 var purePackages = []string{
 	"credential", "internal/decide", "plan", "resubmit", "workflow", "workflow/clustering", "workflow/dag",
-	"workflow/profile", "internal/cli/forecast", "internal/shim/slurm/job", "internal/shim/slurm/submission",
+	"workflow/profile", "internal/cli/forecast", "internal/shim/slurm/notation",
 }
 
 // isPure reports whether a file is of a pure package.

@@ -2,9 +2,10 @@
 // Slurm run their jobs on a Corral cluster.
 //
 // All jobs of a Folder are tasks of one open run. A command finds its folder by the name under which it was called,
-// parses its options (packages submission and job implement Slurm's syntax), and sends corrald one or two requests. It
-// stores no state of its own. A job's additional data travels with its task: package step, the counterpart of sbatch,
-// runs the job on a worker.
+// parses its options (each command has a table of them; package notation implements Slurm's syntax), and sends corrald
+// one or two requests. It prints jobs exactly like Slurm, because programs parse the output. It stores no state of its
+// own. A job's additional data travels with its task: package step, the counterpart of sbatch, runs the job on a
+// worker. It is a package of its own because the pilot contains it, and must not contain the client of corrald.
 //
 // The invariant: if a feature of Slurm is not supported by Corral, it is refused by name, before anything is changed.
 package slurm
@@ -83,6 +84,21 @@ func Main(words []string, std Stdio) int {
 	}
 	fmt.Fprintln(std.Err, notation.Message(c.name, err))
 	return 1
+}
+
+// release is the emulated release of Slurm, as printed by --version.
+const release = "22.05.8"
+
+// tellOther prints the version or the usage of a command. The version is Slurm's, because clients choose their options
+// accordingly.
+func (c *call) tellOther(what string) error {
+	if what == "version" {
+		fmt.Fprintln(c.Out, "slurm-wlm", release)
+		return exit(0)
+	}
+	const usage = "Usage: %[1]s [OPTIONS]\nSee the manual page of Slurm's %[1]s, and docs/slurm-shim.md of Corral.\n"
+	fmt.Fprintf(c.Out, usage, c.name)
+	return exit(0)
 }
 
 // open finds the folder of a call, creates a client for its corrald, and requests the folder's run.

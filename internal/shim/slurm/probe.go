@@ -54,10 +54,10 @@ func (c *call) sight(o step.Order) error {
 	if err != nil {
 		return err
 	}
-	switch seen, why := judge(probes, workers); seen {
-	case notSeen:
-		return errors.New(why)
-	case undecided:
+	seen, blind := judge(probes, workers)
+	if blind != "" {
+		return errors.New(blind)
+	} else if !seen {
 		return nil
 	}
 	// Short lines are appended atomically, even if other processes append at the same time.
@@ -89,32 +89,23 @@ type probe struct {
 	blind       string // why it does not see the directory; empty: not reported
 }
 
-// Results of evaluating probes.
-type sighting uint8
-
-const (
-	undecided sighting = iota // also if no possible result would decide the question
-	isSeen
-	notSeen
-)
-
-// judge reports whether a worker sees a job's directory, or whether no worker sees it, and why not. One worker that
-// sees the directory is enough to accept the job. The job is also accepted if a worker was not asked or could not
-// reply: the job then makes the check itself.
-func judge(probes []probe, workers []corral.Worker) (seen sighting, why string) {
-	blind := map[string]bool{}
+// judge reports whether a worker sees a job's directory. If no worker sees it, blind is the reason; if this is not
+// known, blind is empty. One worker that sees the directory is enough to accept the job. The job is also accepted if a
+// worker was not asked or could not reply: the job then makes the check itself.
+func judge(probes []probe, workers []corral.Worker) (seen bool, blind string) {
+	reasons := map[string]string{}
 	for _, p := range probes {
-		switch {
-		case p.sees:
-			return isSeen, ""
-		case p.blind != "":
-			blind[p.worker], why = true, p.blind
+		if p.sees {
+			return true, ""
+		}
+		if p.blind != "" {
+			reasons[p.worker], blind = p.blind, p.blind
 		}
 	}
-	if why == "" || slices.ContainsFunc(workers, func(w corral.Worker) bool { return !blind[w.ID] }) {
-		return undecided, ""
+	if slices.ContainsFunc(workers, func(w corral.Worker) bool { return reasons[w.ID] == "" }) {
+		return false, ""
 	}
-	return notSeen, why
+	return false, blind
 }
 
 // fileSystem identifies the file system of a job's directory.
@@ -141,24 +132,17 @@ func (c *call) look(o step.Order, workers []corral.Worker) ([]probe, error) {
 		tasks, err := untilAnswered(c, func() ([]api.TaskStatus, error) {
 			return c.client.WaitTasks(c.ctx, c.folder.Run, added.Numbers(), lookEvery)
 		})
-		if err != nil && corral.KindOf(err) != corral.Timeout {
+		late := corral.KindOf(err) == corral.Timeout // some are not over
+		if err != nil && !late {
 			return nil, err
 		}
-		late, begun, sees := 0, 0, false
 		for i := range min(len(tasks), len(probes)) {
-			p := &probes[i]
-			p.hear(c, tasks[i])
-			sees = sees || p.sees
-			if !p.over {
-				late++
-				if p.begun {
-					begun++
-				}
-			}
+			probes[i].hear(c, tasks[i])
 		}
-		busy := begun == 0 && !slices.ContainsFunc(workers, free)
+		is := func(what func(probe) bool) bool { return slices.ContainsFunc(probes, what) }
+		busy := !is(func(p probe) bool { return p.begun && !p.over }) && !slices.ContainsFunc(workers, free)
 		waited := time.Since(start)
-		if sees || late == 0 || waited > probeWait || busy && waited > busyWait {
+		if is(func(p probe) bool { return p.sees }) || !late || waited > probeWait || busy && waited > busyWait {
 			return probes, nil
 		}
 	}

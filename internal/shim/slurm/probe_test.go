@@ -18,20 +18,20 @@ func TestJudge(t *testing.T) {
 	for what, test := range map[string]struct {
 		probes  []probe
 		workers []corral.Worker
-		want    sighting
+		seen    bool
 		why     string
 	}{
-		"nobody has looked":             {[]probe{late, {}}, two, undecided, ""},
-		"one sees it":                   {[]probe{blind("b"), sees}, two, isSeen, ""},
-		"one sees it, one is late":      {[]probe{late, sees}, two, isSeen, ""},
-		"none sees it":                  {[]probe{blind("a"), blind("b")}, two, notSeen, "b is blind"},
-		"one was asked twice":           {[]probe{blind("a"), blind("a")}, two, undecided, ""},
-		"one is blind, one is late":     {[]probe{blind("a"), late}, two, undecided, ""},
-		"one could not say":             {[]probe{lost}, two[:1], undecided, ""},
-		"one could not, one had better": {[]probe{lost, blind("a")}, two[:1], notSeen, "a is blind"},
+		"nobody has looked":             {[]probe{late, {}}, two, false, ""},
+		"one sees it":                   {[]probe{blind("b"), sees}, two, true, ""},
+		"one sees it, one is late":      {[]probe{late, sees}, two, true, ""},
+		"none sees it":                  {[]probe{blind("a"), blind("b")}, two, false, "b is blind"},
+		"one was asked twice":           {[]probe{blind("a"), blind("a")}, two, false, ""},
+		"one is blind, one is late":     {[]probe{blind("a"), late}, two, false, ""},
+		"one could not say":             {[]probe{lost}, two[:1], false, ""},
+		"one could not, one had better": {[]probe{lost, blind("a")}, two[:1], false, "a is blind"},
 	} {
-		if got, why := judge(test.probes, test.workers); got != test.want || why != test.why {
-			t.Errorf("%s: %v, %q; want %v, %q", what, got, why, test.want, test.why)
+		if seen, why := judge(test.probes, test.workers); seen != test.seen || why != test.why {
+			t.Errorf("%s: %v, %q; want %v, %q", what, seen, why, test.seen, test.why)
 		}
 	}
 }

@@ -10,73 +10,112 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/shim/slurm/job"
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// A cancellation is the selection made by a call of scancel: the numbers of jobs, and filters that apply to these or to
-// all jobs.
-type cancellation struct {
-	jobs                           []notation.JobID
-	name, user, partition, account []string
-	states                         []job.State
-	clusters                       string
-	quiet                          bool
+// scancelOptions are the options of scancel. Repeated filters add to each other.
+var scancelOptions = notation.Command[query]{Name: "scancel", Options: []option{
+	{Names: "account|A=", Set: onlyOf(func(q *query) *[]string { return &q.accounts })},
+	{Names: "clusters|M=", Set: clusters},
+	{Names: "me", Set: func(q *query, _ notation.Given) error {
+		q.users = append(q.users, q.me)
+		return nil
+	}},
+	{Names: "jobname= name|n=", Set: onlyOf(func(q *query) *[]string { return &q.names })},
+	{Names: "partition|p=", Set: onlyOf(func(q *query) *[]string { return &q.partitions })},
+	{Names: "quiet|Q", Set: notation.On(func(q *query) *bool { return &q.quiet })},
+	{Names: "signal|s=", Set: func(_ *query, g notation.Given) error {
+		if n, err := notation.ParseSignal(g.Value); err != nil || n != 9 && n != 15 {
+			return g.Refuse("jobs can only be ended; --signal of sbatch warns them before their time is up")
+		}
+		return nil
+	}},
+	{Names: "state|t=", Set: cancelStates},
+	{Names: "user|u=", Set: onlyOf(func(q *query) *[]string { return &q.users })},
+	{Names: "batch|b ctld full|f hurry|H verbose|v"},
+}}
+
+// filled splits the argument of a filter. An empty filter, for example from an unset variable, is a mistake: it must
+// not select jobs with an empty value.
+func filled(g notation.Given) ([]string, error) {
+	list := slices.DeleteFunc(strings.Split(g.Value, ","), func(one string) bool { return one == "" })
+	if len(list) == 0 {
+		return nil, fmt.Errorf("--%s has no value: no job is cancelled", g.Name)
+	}
+	return list, nil
 }
 
-// narrows reports whether jobs are selected by anything except their numbers.
-func (k cancellation) narrows() bool {
-	return len(k.name)+len(k.user)+len(k.partition)+len(k.account)+len(k.states) > 0
+// onlyOf returns the effect of a filter.
+func onlyOf(field func(*query) *[]string) set {
+	return func(q *query, g notation.Given) error {
+		list, err := filled(g)
+		*field(q) = append(*field(q), list...)
+		return err
+	}
 }
 
-// matches reports whether the filters select a job, regardless of its number.
-func (k cancellation) matches(j job.Job) bool {
-	within := func(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }
-	user := j.Spec.User
-	return within(k.name, j.Name) && within(k.partition, j.Spec.Partition) && within(k.account, j.Spec.Account) &&
-		(within(k.user, user.Name) || slices.Contains(k.user, strconv.Itoa(user.UID))) &&
-		(len(k.states) == 0 || slices.Contains(k.states, j.State))
+// cancelStates parses the states of jobs to be cancelled: those of jobs that have not ended.
+func cancelStates(q *query, g notation.Given) error {
+	list, err := filled(g)
+	for _, text := range list {
+		s, _ := parseState(text)
+		if s != pending && s != running {
+			return fmt.Errorf("Invalid job state %s", text) // Slurm's wording
+		}
+		q.states = append(q.states, s)
+	}
+	return err
+}
+
+// parseScancel parses scancel's command line.
+func parseScancel(words []string, me string) (*query, error) {
+	q := &query{me: me}
+	given, rest, err := scancelOptions.Parse(words)
+	if err != nil {
+		return nil, err
+	}
+	for _, word := range rest {
+		ids, err := notation.ParseJobIDs(word)
+		if err != nil {
+			return nil, fmt.Errorf("Invalid job id %s", word) // Slurm's wording
+		}
+		q.jobs = append(q.jobs, ids...)
+	}
+	if err := scancelOptions.Apply(q, given...); err != nil {
+		return nil, err
+	}
+	// Without a selection, scancel does nothing: no user wants to cancel all jobs by mistake.
+	if len(q.jobs)+len(q.names)+len(q.users)+len(q.partitions)+len(q.accounts)+len(q.states) == 0 {
+		return nil, errors.New("No job identification provided") // Slurm's wording
+	}
+	return q, nil
 }
 
 // scancel requests corrald to cancel jobs: waiting jobs never start, and running jobs are killed.
 func scancel(c *call) error {
-	k, err := parseCancel(c.args)
+	q, err := parseScancel(c.args, whoever().Name)
 	if err != nil {
 		return err
 	}
-	if unknown := strangers(k.user); len(unknown) > 0 {
+	if unknown := strangers(q.users); len(unknown) > 0 {
 		return fmt.Errorf("Invalid user name: %s", unknown[0]) // Slurm's wording
 	}
-	if err := openOf(c, k.clusters); err != nil {
+	if err := openOf(c, q.clusters); err != nil {
 		return err
 	}
-	wrong, err := k.carryOut(c)
-	if k.quiet {
-		wrong = nil
-	}
-	return cmp.Or(err, wrong)
-}
-
-// carryOut cancels the selected jobs that have not ended. wrong names the jobs that do not exist, in Slurm's wording.
-func (k cancellation) carryOut(c *call) (wrong, err error) {
-	var found []job.Job
-	if len(k.jobs) == 0 {
-		// A skipped task is a job whose condition can no longer be met.
-		found, err = c.jobs(api.TaskQuery{States: append(slices.Clone(living), corral.TaskSkipped)})
-	} else {
-		found, wrong, err = c.named(k.jobs)
+	found, wrong, err := c.cancellable(q)
+	if err != nil {
+		return err
 	}
 	var ids []string
-	for _, j := range found {
-		if !j.State.Over() && k.matches(j) {
-			ids = append(ids, strconv.Itoa(j.ID-int(c.folder.Base())))
+	for i := range found {
+		if !found[i].State.over() && q.wants(&found[i]) {
+			ids = append(ids, strconv.Itoa(found[i].ID-int(c.folder.Base())))
 		}
-	}
-	if err != nil || len(ids) == 0 {
-		return wrong, err
 	}
 	for some := range slices.Chunk(ids, api.MaxTasks) {
 		_, err = untilAnswered(c, func() (corral.Run, error) {
@@ -86,99 +125,29 @@ func (k cancellation) carryOut(c *call) (wrong, err error) {
 			break
 		}
 	}
-	return wrong, err
+	if q.quiet {
+		wrong = nil
+	}
+	return cmp.Or(err, wrong)
 }
 
-// named returns the jobs of a list, and an error in Slurm's wording for the entries without a job.
-func (c *call) named(list []notation.JobID) (found []job.Job, wrong error, err error) {
-	all, err := c.expand(list)
-	if err != nil {
-		return nil, nil, err
+// cancellable returns the jobs from which a query selects, and an error in Slurm's wording for the named jobs that do
+// not exist. As in Slurm, the existing jobs are nevertheless cancelled.
+func (c *call) cancellable(q *query) (found []job, wrong, err error) {
+	if len(q.jobs) == 0 {
+		if len(q.states) == 0 {
+			q.states = []state{pending, running, completing}
+		}
+		found, err = c.chosen(q, time.Time{})
+		return found, nil, err
 	}
-	// As in Slurm, the existing jobs are nevertheless cancelled.
+	all, err := c.expand(q.jobs)
 	var words []error
 	for i, jobs := range all {
 		if found = append(found, jobs...); len(jobs) == 0 {
 			// Slurm's wording
-			words = append(words, fmt.Errorf("Kill job error on job id %s: Invalid job id specified", list[i]))
+			words = append(words, fmt.Errorf("Kill job error on job id %s: Invalid job id specified", q.jobs[i]))
 		}
 	}
-	return found, errors.Join(words...), nil
-}
-
-// cancelling parses scancel's command line. Unknown options are refused.
-var cancelling = notation.Getopt{Command: "scancel", Options: notation.Options(
-	"account|A= batch|b ctld clusters|M= full|f hurry|H jobname= me name|n= partition|p= quiet|Q signal|s= state|t= " +
-		"user|u= verbose|v")}
-
-// parseCancel parses scancel's command line.
-func parseCancel(words []string) (k cancellation, err error) {
-	given, rest, err := cancelling.Parse(words)
-	if err != nil {
-		return k, err
-	}
-	for _, word := range rest {
-		ids, err := notation.ParseJobIDs(word)
-		if err != nil {
-			return k, fmt.Errorf("Invalid job id %s", word) // Slurm's wording
-		}
-		k.jobs = append(k.jobs, ids...)
-	}
-	for _, g := range given {
-		if err := k.take(g.Name, g.Value); err != nil {
-			return k, err
-		}
-	}
-	// Without a selection, scancel does nothing: no user wants to cancel all jobs by mistake.
-	if len(k.jobs) == 0 && !k.narrows() {
-		return k, errors.New("No job identification provided") // Slurm's wording
-	}
-	return k, nil
-}
-
-// cancellable maps the states that scancel accepts.
-var cancellable = map[string]job.State{
-	"PENDING": job.Pending, "PD": job.Pending, "RUNNING": job.Running, "R": job.Running,
-}
-
-// take handles one option.
-func (k *cancellation) take(meaning, value string) error {
-	// An empty filter, for example from an unset variable, is a mistake: it must not select jobs with an empty value.
-	list := slices.DeleteFunc(strings.Split(value, ","), func(one string) bool { return one == "" })
-	filters := []string{"name", "jobname", "user", "partition", "account", "state"}
-	if len(list) == 0 && slices.Contains(filters, meaning) {
-		return fmt.Errorf("--%s has no value: no job is cancelled", meaning)
-	}
-	switch meaning {
-	case "clusters":
-		k.clusters = value
-	case "quiet":
-		k.quiet = true
-	case "me":
-		k.user = append(k.user, whoever().Name)
-	case "name", "jobname":
-		k.name = append(k.name, list...)
-	case "user":
-		k.user = append(k.user, list...)
-	case "partition":
-		k.partition = append(k.partition, list...)
-	case "account":
-		k.account = append(k.account, list...)
-	case "state":
-		for _, s := range list {
-			state, ok := cancellable[strings.ToUpper(s)]
-			if !ok {
-				return fmt.Errorf("Invalid job state %s", s) // Slurm's wording
-			}
-			k.states = append(k.states, state)
-		}
-	case "signal":
-		if n, err := notation.ParseSignal(value); err != nil || n != 9 && n != 15 {
-			return &notation.Unsupported{
-				What: "--signal=" + value,
-				Why:  "jobs can only be ended; --signal of sbatch warns them before their time is up",
-			}
-		}
-	}
-	return nil
+	return found, errors.Join(words...), err
 }

@@ -5,24 +5,40 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 	"github.com/corral-pilot/corral/internal/shim/slurm/step"
 )
 
-// launching parses srun's command line. Unknown options are refused; most known options request properties that a
-// single task has anyway, or features that no client needs.
-var launching = notation.Getopt{Command: "srun", Ordered: true, Options: notation.Options(
-	"account|A= chdir|D= cpu-bind= cpus-per-task|c= distribution|m= exact exclusive? export= gpus|G= gres= hint= " +
-		"immediate|I? jobid= job-name|J= kill-on-bad-exit|K? mem= mem-bind= mem-per-cpu= mpi= nodes|N= ntasks|n= " +
-		"ntasks-per-node= overlap oversubscribe|s partition|p= propagate? quiet|Q threads-per-core= time|t= " +
-		"unbuffered|u verbose|v wait|W=")}
-
 // A launch is a request to srun.
 type launch struct {
 	directory string
 	command   []string
+}
+
+// srunOptions are the options of srun. Other options are refused; most of these request properties that a single task
+// has anyway, or features that no client needs.
+var srunOptions = notation.Command[launch]{Name: "srun", Ordered: true, Options: []notation.Option[launch]{
+	{Names: "account|A="},
+	{Names: "chdir|D=", Set: notation.Text(func(l *launch) *string { return &l.directory })},
+	{Names: "cpu-bind= cpus-per-task|c= distribution|m= exact exclusive?"},
+	{Names: "export=", Set: only("the task has the job's environment", "ALL")},
+	{Names: "gpus|G= gres= hint= immediate|I? jobid= job-name|J= kill-on-bad-exit|K? mem= mem-bind= mem-per-cpu= mpi="},
+	{Names: "nodes|N= ntasks|n= ntasks-per-node=", Set: only("srun runs one task of the job in place", "1", "1-1")},
+	{Names: "overlap oversubscribe|s partition|p= propagate? quiet|Q threads-per-core= time|t= unbuffered|u verbose|v"},
+	{Names: "wait|W="},
+}}
+
+// only returns the effect of an option that is accepted with some values, which have no effect.
+func only(why string, values ...string) func(*launch, notation.Given) error {
+	return func(_ *launch, g notation.Given) error {
+		if !slices.Contains(values, g.Value) {
+			return g.Refuse(why)
+		}
+		return nil
+	}
 }
 
 // srun runs one task in place: inside a job it need not wait for resources.
@@ -64,26 +80,11 @@ func stepEnviron(env []string) []string {
 
 // parseRun parses srun's command line. The first word that is not an option begins the command.
 func parseRun(words []string) (l launch, err error) {
-	given, rest, err := launching.Parse(words)
-	if err != nil {
-		return l, err
+	given, rest, err := srunOptions.Parse(words)
+	if err == nil {
+		err = srunOptions.Apply(&l, given...)
 	}
-	for _, g := range given {
-		shown := "--" + g.Name + "=" + g.Value
-		switch g.Name {
-		case "ntasks", "nodes", "ntasks-per-node":
-			if g.Value != "1" && g.Value != "1-1" {
-				return l, &notation.Unsupported{What: shown, Why: "srun runs one task of the job in place"}
-			}
-		case "export":
-			if g.Value != "ALL" {
-				return l, &notation.Unsupported{What: shown, Why: "the task has the job's environment"}
-			}
-		case "chdir":
-			l.directory = g.Value
-		}
-	}
-	if l.command = rest; len(rest) == 0 {
+	if l.command = rest; err == nil && len(rest) == 0 {
 		err = errors.New("fatal: No command given to execute.") // Slurm's words
 	}
 	return l, err

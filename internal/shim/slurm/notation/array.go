@@ -26,10 +26,6 @@ func ParseArray(text string, highest int) (*Array, error) {
 	return &Array{Text: text, Tasks: tasks, AtOnce: int(min(atOnce, MaxTask))}, nil
 }
 
-// Len returns the number of tasks, and At the number of the nth task, from 0.
-func (a *Array) Len() int     { return len(a.Tasks) }
-func (a *Array) At(n int) int { return a.Tasks[n] }
-
 // parseNumbers parses "1,3-5,10-20:5", optionally in brackets, into sorted numbers up to highest, without duplicates.
 // Like Slurm, it accepts a single bracket and additional commas.
 func parseNumbers(text string, highest int) ([]int, error) {

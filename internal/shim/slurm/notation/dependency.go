@@ -69,9 +69,8 @@ func parseDependency(text string) (Dependency, error) {
 	return d, nil
 }
 
-// Text formats conditions as squeue shows them, with a suffix such as "(unfulfilled)" after each. A whole array has
-// "_*" after its id; array must report whether a job is an array.
-func (d Dependencies) Text(suffix string, array func(job int) bool) string {
+// String formats conditions as squeue shows them: with one job, or one task of an array, in each.
+func (d Dependencies) String() string {
 	separator := ","
 	if d.Any {
 		separator = "?"
@@ -79,28 +78,20 @@ func (d Dependencies) Text(suffix string, array func(job int) bool) string {
 	var parts []string
 	for _, one := range d.List {
 		if one.When == Singleton {
-			parts = append(parts, string(Singleton)+suffix)
+			parts = append(parts, string(Singleton))
 		}
 		for _, id := range one.Jobs {
-			for _, name := range names(id, array) {
-				parts = append(parts, string(one.When)+":"+name+suffix)
+			tasks := []JobID{id}
+			if id.Tasks != nil {
+				tasks = nil
+			}
+			for _, task := range id.Tasks {
+				tasks = append(tasks, JobID{Job: id.Job, Tasks: []int{task}})
+			}
+			for _, task := range tasks {
+				parts = append(parts, string(one.When)+":"+task.String())
 			}
 		}
 	}
 	return strings.Join(parts, separator)
-}
-
-// names lists the tasks of an array one by one, and a whole array with an asterisk.
-func names(id JobID, array func(job int) bool) []string {
-	if id.Tasks == nil && array(id.Job) {
-		return []string{id.String() + "_*"}
-	}
-	if id.Tasks == nil {
-		return []string{id.String()}
-	}
-	var list []string
-	for _, task := range id.Tasks {
-		list = append(list, JobID{Job: id.Job, Tasks: []int{task}}.String())
-	}
-	return list
 }

@@ -1,5 +1,5 @@
-// Package notation parses and formats the notations of Slurm's users: times, sizes of memory, lists of an array's
-// tasks, ids of jobs, dependencies, signals, file names with %, exit codes and the #SBATCH lines of scripts.
+// Package notation parses and formats the notations of Slurm's users: command lines, times, sizes of memory, lists of
+// an array's tasks, ids of jobs, dependencies, signals, file names with %, exit codes and the #SBATCH lines of scripts.
 //
 // It refuses input in one of two ways: with an error in Slurm's wording, without a prefix, or with an *Unsupported,
 // which names a feature of Slurm that Corral does not support. The package is independent of the existing jobs.

@@ -7,12 +7,6 @@ import (
 	"strings"
 )
 
-// A Directive is a line of a script that begins with #SBATCH, split into words.
-type Directive struct {
-	Line  int // in the script, from 1
-	Words []string
-}
-
 // CheckScript returns sbatch's error for a text that is not a valid script.
 func CheckScript(text string) error {
 	first, _, _ := strings.Cut(text, "\n")
@@ -32,10 +26,10 @@ func CheckScript(text string) error {
 	return nil
 }
 
-// Directives returns the #SBATCH lines of a script up to its first command, that is, the first line that is neither
-// empty nor a comment. Errors name the line, in Slurm's wording.
-func Directives(script string) ([]Directive, error) {
-	var list []Directive
+// Directives returns the words of each #SBATCH line of a script up to its first command, that is, the first line that
+// is neither empty nor a comment. Errors name the line, in Slurm's wording.
+func Directives(script string) ([][]string, error) {
+	var list [][]string
 	n := 0
 	for line := range bytes.Lines([]byte(script)) {
 		n++ // empty lines count, too
@@ -46,7 +40,7 @@ func Directives(script string) ([]Directive, error) {
 			if err != nil {
 				return nil, fmt.Errorf("line %d: %w", n, err)
 			}
-			list = append(list, Directive{Line: n, Words: words})
+			list = append(list, words)
 			continue
 		}
 		if line = bytes.TrimLeft(line, " \t"); len(line) > 0 && line[0] != '#' {

@@ -3,19 +3,16 @@ package notation
 import (
 	"errors"
 	"strings"
-	"syscall"
 	"time"
 )
 
 // ErrSignal is Slurm's error for an invalid signal.
 var ErrSignal = errors.New("invalid signal specification")
 
-// signals maps the names that Slurm accepts.
-var signals = map[string]syscall.Signal{
-	"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "QUIT": syscall.SIGQUIT, "ABRT": syscall.SIGABRT,
-	"KILL": syscall.SIGKILL, "ALRM": syscall.SIGALRM, "TERM": syscall.SIGTERM, "USR1": syscall.SIGUSR1,
-	"USR2": syscall.SIGUSR2, "URG": syscall.SIGURG, "CONT": syscall.SIGCONT, "STOP": syscall.SIGSTOP,
-	"TSTP": syscall.SIGTSTP, "TTIN": syscall.SIGTTIN, "TTOU": syscall.SIGTTOU, "XCPU": syscall.SIGXCPU,
+// signals maps the names that Slurm accepts to Linux's numbers.
+var signals = map[string]int{
+	"HUP": 1, "INT": 2, "QUIT": 3, "ABRT": 6, "KILL": 9, "USR1": 10, "USR2": 12, "ALRM": 14, "TERM": 15, "CONT": 18,
+	"STOP": 19, "TSTP": 20, "TTIN": 21, "TTOU": 22, "URG": 23, "XCPU": 24,
 }
 
 // ParseSignal parses a signal's name, with or without SIG, or its number.
@@ -25,7 +22,7 @@ func ParseSignal(text string) (int, error) {
 	}
 	name := strings.TrimPrefix(strings.ToUpper(text), "SIG")
 	if s, ok := signals[name]; ok {
-		return int(s), nil
+		return s, nil
 	}
 	return 0, ErrSignal
 }

@@ -1,6 +1,9 @@
 package notation
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // An Array is the argument of --array: the numbers of an array's tasks, ascending and without duplicates.
 type Array struct {
@@ -70,3 +73,12 @@ func (s Size) Total() int64 {
 	}
 	return s.MemoryMiB
 }
+
+// NoTask is Slurm's value for the number in its array of a job that is not in an array.
+const NoTask = "4294967294"
+
+// An ExitCode describes how a process ended: with a status, or killed by a signal. The zero value means success.
+type ExitCode struct{ Status, Signal int }
+
+// String formats the code like Slurm: "7:0", "0:9".
+func (c ExitCode) String() string { return strconv.Itoa(c.Status) + ":" + strconv.Itoa(c.Signal) }

@@ -81,62 +81,52 @@ func first(folder, path string) string {
 
 // told returns the variables that Slurm sets for a job on one node.
 func (o Order) told(i instance, began time.Time) map[string]string {
-	f, id := o.Facts, strconv.FormatInt(i.id, 10)
+	f, id, tasks, cpus := o.Facts, strconv.FormatInt(i.id, 10), strconv.Itoa(o.Facts.Tasks), strconv.Itoa(o.Facts.CPUs)
 	vars := map[string]string{
-		"ENVIRONMENT": "BATCH", "HOSTNAME": i.host,
+		"ENVIRONMENT": "BATCH", "HOSTNAME": i.host, FolderVariable: o.Folder,
 		"SLURM_JOB_ID": id, "SLURM_JOBID": id, "SLURM_JOB_NAME": f.Name,
 		"SLURM_JOB_USER": f.User, "SLURM_JOB_UID": strconv.Itoa(f.UID), "SLURM_JOB_PARTITION": f.Partition,
 		"SLURM_CLUSTER_NAME": f.Cluster, "SLURM_SUBMIT_DIR": o.Place.Submitted, "SLURM_SUBMIT_HOST": o.Place.Host,
 		"SLURM_JOB_NODELIST": i.host, "SLURM_NODELIST": i.host, "SLURMD_NODENAME": i.host,
 		"SLURM_JOB_NUM_NODES": "1", "SLURM_NNODES": "1", "SLURM_NODEID": "0", "SLURM_PROCID": "0",
 		"SLURM_LOCALID": "0", "SLURM_GTIDS": "0",
-		"SLURM_NTASKS": strconv.Itoa(f.Tasks), "SLURM_NPROCS": strconv.Itoa(f.Tasks),
-		"SLURM_TASKS_PER_NODE": strconv.Itoa(f.Tasks),
-		"SLURM_CPUS_ON_NODE":   strconv.Itoa(f.CPUs), "SLURM_JOB_CPUS_PER_NODE": strconv.Itoa(f.CPUs),
+		"SLURM_NTASKS": tasks, "SLURM_NPROCS": tasks, "SLURM_TASKS_PER_NODE": tasks,
+		"SLURM_CPUS_ON_NODE": cpus, "SLURM_JOB_CPUS_PER_NODE": cpus,
 		"SLURM_JOB_START_TIME": strconv.FormatInt(began.Unix(), 10),
 	}
+	given := func(name string, n int64) { // only if it was given
+		if n > 0 {
+			vars[name] = strconv.FormatInt(n, 10)
+		}
+	}
+	given("SLURM_CPUS_PER_TASK", int64(f.CPUsPerTask))
+	given("SLURM_GPUS_ON_NODE", int64(f.GPUs))
+	given("SLURM_RESTART_COUNT", int64(i.attempt-1))
 	if o.Limits.Time > 0 {
-		vars["SLURM_JOB_END_TIME"] = strconv.FormatInt(began.Add(o.Limits.Time).Unix(), 10)
+		given("SLURM_JOB_END_TIME", began.Add(o.Limits.Time).Unix())
 	}
-	if f.CPUsPerTask > 0 {
-		vars["SLURM_CPUS_PER_TASK"] = strconv.Itoa(f.CPUsPerTask)
-	}
-	if f.MemoryMiB > 0 && f.MemoryEach {
-		vars["SLURM_MEM_PER_CPU"] = strconv.FormatInt(f.MemoryMiB, 10)
-	} else if f.MemoryMiB > 0 {
-		vars["SLURM_MEM_PER_NODE"] = strconv.FormatInt(f.MemoryMiB, 10)
+	if f.MemoryEach {
+		given("SLURM_MEM_PER_CPU", f.MemoryMiB)
+	} else {
+		given("SLURM_MEM_PER_NODE", f.MemoryMiB)
 	}
 	if f.Account != "" {
 		vars["SLURM_JOB_ACCOUNT"] = f.Account
 	}
-	if f.GPUs > 0 {
-		vars["SLURM_GPUS_ON_NODE"] = strconv.Itoa(f.GPUs)
-	}
 	if f.Export != "" {
 		vars["SLURM_EXPORT_ENV"] = f.Export
 	}
-	if i.attempt > 1 {
-		vars["SLURM_RESTART_COUNT"] = strconv.Itoa(i.attempt - 1)
+	if n := len(i.tasks); n > 0 {
+		// Slurm sets a step even for lists without a constant step: the difference between the first two numbers.
+		step := 1
+		if n > 1 {
+			step = i.tasks[1] - i.tasks[0]
+		}
+		maps.Copy(vars, map[string]string{
+			"SLURM_ARRAY_JOB_ID": strconv.FormatInt(i.arrayID, 10), "SLURM_ARRAY_TASK_ID": strconv.Itoa(i.number()),
+			"SLURM_ARRAY_TASK_COUNT": strconv.Itoa(n), "SLURM_ARRAY_TASK_MIN": strconv.Itoa(i.tasks[0]),
+			"SLURM_ARRAY_TASK_MAX": strconv.Itoa(i.tasks[n-1]), "SLURM_ARRAY_TASK_STEP": strconv.Itoa(step),
+		})
 	}
-	vars[FolderVariable] = o.Folder
-	maps.Copy(vars, o.toldOfArray(i))
 	return vars
-}
-
-// toldOfArray returns the variables that describe an array to its tasks.
-func (o Order) toldOfArray(i instance) map[string]string {
-	n := len(i.tasks)
-	if n == 0 {
-		return nil
-	}
-	// Slurm sets a step even for lists without a constant step: the difference between the first two numbers.
-	step := 1
-	if n > 1 {
-		step = i.tasks[1] - i.tasks[0]
-	}
-	return map[string]string{
-		"SLURM_ARRAY_JOB_ID": strconv.FormatInt(i.arrayID, 10), "SLURM_ARRAY_TASK_ID": strconv.Itoa(i.number()),
-		"SLURM_ARRAY_TASK_COUNT": strconv.Itoa(n), "SLURM_ARRAY_TASK_MIN": strconv.Itoa(i.tasks[0]),
-		"SLURM_ARRAY_TASK_MAX": strconv.Itoa(i.tasks[n-1]), "SLURM_ARRAY_TASK_STEP": strconv.Itoa(step),
-	}
 }

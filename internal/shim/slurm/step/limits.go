@@ -26,13 +26,16 @@ var resources = map[string]resource{
 	"MEMLOCK": {unix.RLIMIT_MEMLOCK, "Max locked memory"}, "AS": {unix.RLIMIT_AS, "Max address space"},
 }
 
-// SoftLimits parses /proc/PID/limits and returns the soft limits by the names of resources.
-func SoftLimits(text []byte) map[string]uint64 {
+// Rlimits returns the sorted names of the resources: those of setrlimit(2) without RLIMIT_.
+func Rlimits() []string { return slices.Sorted(maps.Keys(resources)) }
+
+// SoftLimits parses /proc/PID/limits and returns the soft limits of the named resources.
+func SoftLimits(text []byte, names []string) map[string]uint64 {
 	// A line has a label, which may contain blanks, the soft limit, the hard limit, and a unit.
 	soft := map[string]uint64{}
 	for line := range bytes.Lines(text) {
-		for name, r := range resources {
-			rest, ok := bytes.CutPrefix(line, []byte(r.label+" "))
+		for _, name := range names {
+			rest, ok := bytes.CutPrefix(line, []byte(resources[name].label+" "))
 			fields := bytes.Fields(rest)
 			if !ok || len(fields) < 2 {
 				continue

@@ -67,7 +67,7 @@ type Streams struct {
 // Limits are the limits of a job's processes.
 type Limits struct {
 	Umask   int               `json:"umask"`
-	Soft    map[string]uint64 `json:"soft,omitempty"`    // :: name as in SoftLimits → soft limit
+	Soft    map[string]uint64 `json:"soft,omitempty"`    // :: name as in Rlimits → soft limit
 	Time    time.Duration     `json:"time,omitempty"`    // 0: none; enforced by the worker
 	Warning *notation.Warning `json:"warning,omitempty"` // a signal before the time limit
 }

@@ -86,7 +86,7 @@ func instanceOf(o Order, getenv func(string) string) (i instance, err error) {
 func (o Order) names(i instance) map[byte]string {
 	id := strconv.FormatInt(i.id, 10)
 	names := map[byte]string{
-		'j': id, 'J': id, 'A': strconv.FormatInt(i.arrayID, 10), 'a': "4294967294", // Slurm's value without an array
+		'j': id, 'J': id, 'A': strconv.FormatInt(i.arrayID, 10), 'a': notation.NoTask,
 		'x': o.Facts.Name, 'u': o.Facts.User, 'N': i.host, 'n': "0", 't': "0", 's': "batch",
 	}
 	if i.tasks != nil {

@@ -106,7 +106,8 @@ func (p *process) start() error {
 	return err
 }
 
-// open opens the files of the job's streams in its directory, with the names that Slurm would use.
+// open opens the files of the job's streams in its directory, with the names that Slurm would use. After an error this
+// process ends, with its files.
 func (p *process) open() (in, out, serr *os.File, err error) {
 	s, names := p.order.Streams, p.order.names(p.instance)
 	path := func(pattern string) string {
@@ -116,32 +117,30 @@ func (p *process) open() (in, out, serr *os.File, err error) {
 		}
 		return name
 	}
+	file := func(what, name string, mode int) *os.File {
+		var f *os.File
+		if err == nil { // after an error, no file is created
+			if f, err = os.OpenFile(name, mode, 0o666); err != nil {
+				err = fmt.Errorf("the job's standard %s: %w", what, err)
+			}
+		}
+		return f
+	}
 	// As in Slurm: a script never reads from the standard input of sbatch.
 	input := os.DevNull
 	if s.Input != "" {
 		input = path(s.Input)
-	}
-	if in, err = os.Open(input); err != nil {
-		return nil, nil, nil, fmt.Errorf("the job's standard input: %w", err)
 	}
 	// Two streams may be the same file under different names, and several tasks of an array may share a file.
 	mode := os.O_WRONLY | os.O_CREATE | os.O_APPEND
 	if !s.Append {
 		mode |= os.O_TRUNC
 	}
-	if out, err = os.OpenFile(path(s.Output), mode, 0o666); err != nil {
-		in.Close()
-		return nil, nil, nil, fmt.Errorf("the job's standard output: %w", err)
+	in, out = file("input", input, os.O_RDONLY), file("output", path(s.Output), mode)
+	if serr = out; s.Error != "" && path(s.Error) != path(s.Output) {
+		serr = file("error", path(s.Error), mode)
 	}
-	if s.Error == "" || path(s.Error) == path(s.Output) {
-		return in, out, out, nil
-	}
-	if serr, err = os.OpenFile(path(s.Error), mode, 0o666); err != nil {
-		in.Close()
-		out.Close()
-		return nil, nil, nil, fmt.Errorf("the job's standard error: %w", err)
-	}
-	return in, out, serr, nil
+	return in, out, serr, err
 }
 
 // write writes the script to a file in the task's own directory; the file is removed together with that directory.
@@ -250,4 +249,37 @@ func End(status syscall.WaitStatus) {
 	kill := fmt.Sprintf("kill -%d $$", status.Signal())
 	_ = syscall.Exec("/bin/sh", []string{"sh", "-c", kill}, os.Environ())
 	os.Exit(128 + int(status.Signal()))
+}
+
+// killAll kills the descendants of this process, and returns when none is left. Every orphaned descendant becomes this
+// process's child, so nothing of the job is left when this process has no children.
+func killAll() {
+	// Usually no process is left, which a single call shows. Scanning the machine's processes takes a hundred times as
+	// long, and is repeated while processes remain that may have started others in the meantime.
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR) || pid > 0:
+			continue
+		case err != nil: // ECHILD
+			return
+		}
+		for _, pid := range below(os.Getpid()) {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have just ended; its pid is not reused until we wait
+		}
+		_, _ = syscall.Wait4(-1, nil, 0, nil)
+	}
+}
+
+// below returns the descendants of a process, without the process itself.
+func below(root int) (found []int) {
+	children := map[int][]int{}
+	for _, p := range proc.All() {
+		children[p.Parent] = append(children[p.Parent], p.ID)
+	}
+	found = children[root]
+	for i := 0; i < len(found); i++ {
+		found = append(found, children[found[i]]...)
+	}
+	return found
 }

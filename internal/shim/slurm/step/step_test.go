@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -242,7 +244,7 @@ func TestSoftLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := SoftLimits(text)
+	got := SoftLimits(text, Rlimits())
 	if len(got) != len(resources) {
 		t.Errorf("of %d resources these are known: %v", len(resources), got)
 	}
@@ -305,4 +307,151 @@ func FuzzOrder(f *testing.F) {
 			t.Errorf("%q: %v", b, err)
 		}
 	})
+}
+
+// The variables that Slurm sets for a job, by the job's options.
+func TestSlurmsVariables(t *testing.T) {
+	t.Parallel()
+	began := time.Unix(1000, 0)
+	array := instance{id: 9, arrayID: 7, tasks: []int{2, 5, 9}, element: 2, attempt: 1, host: "n1"}
+	for name, test := range map[string]struct {
+		change func(*Order)
+		job    instance
+		want   string // the values of variables that the first job does not have, or has with other values
+	}{
+		"plain":   {func(*Order) {}, instance{id: 3, attempt: 1, host: "n1"}, ""},
+		"cpus":    {func(o *Order) { o.Facts.CPUsPerTask = 4 }, instance{id: 3, host: "n1"}, "SLURM_CPUS_PER_TASK=4"},
+		"gpus":    {func(o *Order) { o.Facts.GPUs = 2 }, instance{id: 3, host: "n1"}, "SLURM_GPUS_ON_NODE=2"},
+		"memory":  {func(o *Order) { o.Facts.MemoryMiB = 9 }, instance{id: 3, host: "n1"}, "SLURM_MEM_PER_NODE=9"},
+		"per cpu": {func(o *Order) { o.Facts.MemoryMiB, o.Facts.MemoryEach = 9, true }, instance{id: 3, host: "n1"}, "SLURM_MEM_PER_CPU=9"},
+		"account": {func(o *Order) { o.Facts.Account = "lab" }, instance{id: 3, host: "n1"}, "SLURM_JOB_ACCOUNT=lab"},
+		"export":  {func(o *Order) { o.Facts.Export = "NONE" }, instance{id: 3, host: "n1"}, "SLURM_EXPORT_ENV=NONE"},
+		"limit":   {func(o *Order) { o.Limits.Time = time.Minute }, instance{id: 3, host: "n1"}, "SLURM_JOB_END_TIME=1060"},
+		"again":   {func(*Order) {}, instance{id: 3, attempt: 3, host: "n1"}, "SLURM_RESTART_COUNT=2"},
+		"name":    {func(o *Order) { o.Facts.Name = "a b" }, instance{id: 3, host: "n1"}, "SLURM_JOB_NAME=a b"},
+		"tasks": {
+			func(o *Order) { o.Facts.Tasks, o.Facts.CPUs = 2, 6 }, instance{id: 3, host: "n1"},
+			"SLURM_CPUS_ON_NODE=6 SLURM_JOB_CPUS_PER_NODE=6 SLURM_NPROCS=2 SLURM_NTASKS=2 SLURM_TASKS_PER_NODE=2",
+		},
+		"array": {
+			func(*Order) {}, array, "SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_ID=9 SLURM_ARRAY_TASK_MAX=9 " +
+				"SLURM_ARRAY_TASK_MIN=2 SLURM_ARRAY_TASK_STEP=3 SLURM_JOBID=9 SLURM_JOB_ID=9",
+		},
+		"array of one": {
+			func(*Order) {}, instance{id: 7, arrayID: 7, tasks: []int{4}, host: "n1"},
+			"SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_COUNT=1 SLURM_ARRAY_TASK_ID=4 SLURM_ARRAY_TASK_MAX=4 SLURM_ARRAY_TASK_MIN=4 " +
+				"SLURM_ARRAY_TASK_STEP=1 SLURM_JOBID=7 SLURM_JOB_ID=7",
+		},
+	} {
+		o := order(t, "")
+		plain := o.told(instance{id: 3, attempt: 1, host: "n1"}, began)
+		test.change(&o)
+		got := o.told(test.job, began)
+		var different []string
+		for _, name := range slices.Sorted(maps.Keys(got)) {
+			if value, ok := plain[name]; !strings.HasPrefix(name, "SLURM_SUBMIT_DIR") && (!ok || value != got[name]) {
+				different = append(different, name+"="+got[name])
+			}
+		}
+		if strings.Join(different, " ") != test.want {
+			t.Errorf("%s: %q, want %q", name, different, test.want)
+		}
+	}
+}
+
+// The names of a job's files, by what % stands for.
+func TestNamesOfFiles(t *testing.T) {
+	t.Parallel()
+	o := order(t, "")
+	single := o.names(instance{id: 12, arrayID: 12, host: "n1"})
+	element := o.names(instance{id: 14, arrayID: 12, tasks: []int{3, 5, 9}, element: 2, host: "n1"})
+	const pattern = "%j %A %a %x %u %N %n %t %s %J %4j %%"
+	if got, want := notation.Expand(pattern, single), "12 12 4294967294 n ann n1 0 0 batch 12 0012 %"; got != want {
+		t.Errorf("a job: %q, want %q", got, want)
+	}
+	if got, want := notation.Expand(pattern, element), "14 12 9 n ann n1 0 0 batch 14 0014 %"; got != want {
+		t.Errorf("an element: %q, want %q", got, want)
+	}
+}
+
+// A worker's variables name the job and its element.
+func TestInstance(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		array, element, task string
+		want                 string // id, array's id and number; or the error
+	}{
+		{"", "", "3", "7000003 7000003 -"},
+		{"2-8:3", "1", "4", "7000004 7000003 5"},
+		{"2-8:3", "3", "4", "the array has 3 tasks, but this is number 3"},
+		{"2-8:3", "-1", "4", "the array has 3 tasks, but this is number -1"},
+		{"x", "0", "4", "reading the job's array: Invalid job array specification"},
+		{"", "", "x", `the job's worker has set CORRAL_TASK="x", which is not a number`},
+		{"", "", "", `the job's worker has set CORRAL_TASK="", which is not a number`},
+	} {
+		o := order(t, "")
+		o.Array = test.array
+		i, err := instanceOf(o, func(name string) string {
+			return map[string]string{"CORRAL_TASK": test.task, "CORRAL_ATTEMPT": "1", "CORRAL_ELEMENT": test.element}[name]
+		})
+		number := "-"
+		if err == nil && i.tasks != nil {
+			number = strconv.Itoa(i.number())
+		}
+		got := fmt.Sprint(i.id, " ", i.arrayID, " ", number)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%+v: %s", test, got)
+		}
+	}
+}
+
+// Soft limits are read for the requested resources; a line that is not a limit is passed over.
+func TestSomeSoftLimits(t *testing.T) {
+	t.Parallel()
+	const text = `Limit                     Soft Limit           Hard Limit           Units
+Max cpu time              unlimited            unlimited            seconds
+Max file size             1048576              unlimited            bytes
+Max open files            1024                 4096                 files
+Max nice priority         0                    0
+Max stack size            many                 unlimited            bytes
+Max processes`
+	got := SoftLimits([]byte(text), []string{"CPU", "NOFILE", "STACK", "NPROC", "NONE"})
+	if diff := cmp.Diff(map[string]uint64{"CPU": math.MaxUint64, "NOFILE": 1024}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// An order that sbatch cannot have written is refused.
+func TestRefusedOrders(t *testing.T) {
+	t.Parallel()
+	for says, change := range map[string]func(*Order){
+		"the job's directory contains a NUL":            func(o *Order) { o.Place.Directory = "/a\x00b" },
+		"the job's input contains a NUL":                func(o *Order) { o.Streams.Input = "\x00" },
+		"the job's script does not begin with #!":       func(o *Order) { o.Script.Text = "" },
+		`the job's directory "a" is not absolute`:       func(o *Order) { o.Place.Directory = "a" },
+		"the job has no file for its output":            func(o *Order) { o.Streams.Output = "" },
+		"the job has 1 tasks on 0 cpus":                 func(o *Order) { o.Facts.CPUs = 0 },
+		"the job has 0 tasks on 2 cpus":                 func(o *Order) { o.Facts.Tasks = 0 },
+		"but at most 1 MiB are allowed":                 func(o *Order) { o.Script.Text = "#!" + strings.Repeat("x", MaxOrder) },
+		"together, but at most 1 MiB are allowed":       func(o *Order) { o.Environment = []string{"A=" + strings.Repeat("\xff", MaxOrder/2)} },
+		"reading the job's order: unexpected end of JS": nil,
+	} {
+		o := order(t, "")
+		if change != nil {
+			change(&o)
+		}
+		b, err := o.Encode()
+		if change == nil {
+			b = nil
+		}
+		if err == nil {
+			_, err = decode(b)
+		}
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package job_test
+package slurm
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/corral-pilot/corral/internal/shim/slurm/job"
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
@@ -27,7 +27,9 @@ type recorded struct {
 // all data about the jobs.
 type scene struct {
 	commands []recorded
-	jobs     []job.Job
+	jobs     []job
+	cluster  string
+	workers  []corral.Worker
 }
 
 // readScene reads testdata/NAME.txt: "@ TIME", "$ COMMAND", and its output, repeatedly.
@@ -48,7 +50,13 @@ func readScene(t *testing.T, name string) scene {
 		s.commands = append(s.commands, recorded{split(command), output, time.Unix(n, 0).UTC()})
 	}
 	s.jobs = readJobs(t, s.commands[0].output, s.commands[1].output)
-	s.commands = s.commands[2:]
+	node := corral.Worker{ID: s.jobs[0].Node, CPUs: 2, CPUsFree: 2, MemoryMiB: 4000, GPUs: 2}
+	for _, j := range s.jobs {
+		if j.State == running {
+			node.CPUsFree -= j.Spec.Size.CPUs
+		}
+	}
+	s.commands, s.cluster, s.workers = s.commands[2:], "normal", []corral.Worker{node}
 	return s
 }
 
@@ -66,14 +74,14 @@ func split(line string) []string {
 }
 
 // readJobs makes jobs from the output of squeue and sacct, whose fields are separated by |.
-func readJobs(t *testing.T, squeue, sacct string) []job.Job {
+func readJobs(t *testing.T, squeue, sacct string) []job {
 	t.Helper()
 	accounts := map[string][]string{}
 	for line := range strings.Lines(sacct) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "|")
 		accounts[f[1]] = f // 33_2, or 33_[0-3,7]
 	}
-	var jobs []job.Job
+	var jobs []job
 	for line := range strings.Lines(squeue) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "|")
 		id := f[0]
@@ -94,17 +102,17 @@ func readJobs(t *testing.T, squeue, sacct string) []job.Job {
 	return jobs
 }
 
-func readJob(t *testing.T, f, account []string) job.Job {
+func readJob(t *testing.T, f, account []string) job {
 	t.Helper()
 	number := func(s string) int { n, _ := strconv.Atoi(s); return n }
 	when := func(s string) time.Time { v, _ := time.Parse("2006-01-02T15:04:05", s); return v }
 	none := func(s string) string { return strings.ReplaceAll(s, "(null)", "") }
-	j := job.Job{
-		ID: number(f[0]), Name: f[3], State: job.State(f[13]), Reason: job.Reason(f[14]), Node: f[15],
-		Times: job.Times{Submitted: when(f[10]), Eligible: when(account[3]), Started: when(f[11]), Ended: when(f[12])},
-		Spec: &job.Spec{
-			User: job.User{Name: f[4], UID: number(f[5]), Group: f[6], GID: number(account[9])}, Account: f[7], Partition: f[8],
-			Comment: none(f[9]), Command: job.Command{Line: none(f[19]), Submit: account[8], Host: "localhost"},
+	j := job{
+		ID: number(f[0]), Name: f[3], State: state(f[13]), Reason: reason(f[14]), Node: f[15],
+		Submitted: when(f[10]), Eligible: when(account[3]), Started: when(f[11]), Ended: when(f[12]),
+		Spec: &spec{
+			User: submitter{Name: f[4], UID: number(f[5]), Group: f[6], GID: number(account[9])}, Account: f[7], Partition: f[8],
+			Comment: none(f[9]), Command: none(f[19]), Submit: account[8], Host: "localhost",
 			Dependency: regexp.MustCompile(`\([a-z]+\)`).ReplaceAllString(f[21], ""), Nice: number(f[22]), Requeue: true,
 			Size: notation.Size{CPUs: number(f[18]), Tasks: 1},
 		},
@@ -118,37 +126,36 @@ func readJob(t *testing.T, f, account []string) job.Job {
 	if f[2] != "N/A" {
 		j.ArrayID, j.ArrayTask = number(f[1]), number(f[2])
 	}
-	if j.State == job.Running {
-		j.Times.Ended = time.Time{}
+	if j.State == running {
+		j.Ended = time.Time{}
 	}
 	if j.Node == "" { // it never started, although squeue shows when it was cancelled
-		j.Times.Started = time.Time{}
+		j.Started = time.Time{}
 	}
-	if j.Node != "" && (j.State == job.Cancelled || j.State == job.Timeout) {
+	if j.Node != "" && (j.State == cancelled || j.State == timeout) {
 		j.Exit.Signal = 15
 	}
-	j.Spec.Files = files(j.Name, f[20], account[8])
+	files(j.Spec, j.Name, f[20], account[8])
 	if j.Name == "nodefail" || strings.HasPrefix(j.Name, "a-very") {
 		j.Spec.Requeue = false
 	}
 	return j
 }
 
-// files returns the files to which scene.sh makes jobs write, which squeue does not show.
-func files(name, directory, submit string) job.Files {
-	f := job.Files{Directory: directory, Output: directory + "/slurm-%j.out"}
+// files sets the files to which scene.sh makes jobs write, which squeue does not show.
+func files(s *spec, name, directory, submit string) {
+	s.Directory, s.Output = directory, directory+"/slurm-%j.out"
 	switch name {
 	case "two words":
-		f.Output, f.Error = directory+"/%x-%j.log", directory+"/err.%j"
+		s.Output, s.Error = directory+"/%x-%j.log", directory+"/err.%j"
 	case "array":
-		f.Output = directory + "/slurm-%A_%a.out"
+		s.Output = directory + "/slurm-%A_%a.out"
 	case "waiting":
-		f.Output = directory + "/slurm-%A_%a.out"
+		s.Output = directory + "/slurm-%A_%a.out"
 		if strings.Contains(submit, " -o ") {
-			f.Output = directory + "/out/%A_%a"
+			s.Output = directory + "/out/%A_%a"
 		}
 	}
-	return f
 }
 
 // unknowable matches parts of Slurm's output that the shim cannot determine, or that exist only in Slurm: the time of
@@ -161,10 +168,11 @@ var unknowable = []struct{ pattern, instead string }{
 	{`\|corral[0-9]{5}\|`, "|normal|"}, // the cluster, which has the same name as its only partition
 	{`(?m)^7\.batch\|.*$`, ""},         // the killed script, which ended a second later than the job
 	{` SchedNodeList=\S+`, ""},
-	{`(?m)p[0-9]+n1\|\*:\*:\*$`, "(null)|*:*:*"}, // squeue's %Y
+	{`(?m)p[0-9]+n1\|\*:\*:\*$`, "(null)|*:*:*"},                   // squeue's %Y
+	{`(?m)^(normal\*.*?[ |]) *(1-00:00:00|infinite)`, "${1}LIMIT"}, // a cluster has no time limit
 }
 
-func known(text string) string {
+func withoutUnknowable(text string) string {
 	for _, u := range unknowable {
 		text = regexp.MustCompile(u.pattern).ReplaceAllString(text, u.instead)
 	}
@@ -175,39 +183,33 @@ func known(text string) string {
 func (s scene) run(c recorded) (string, error) {
 	var b strings.Builder
 	getenv := func(string) string { return "" }
-	node := job.Node{Name: s.jobs[0].Node, CPUs: 2, MemoryMiB: 4000, GPUs: 2}
-	for _, j := range s.jobs {
-		if j.State == job.Running {
-			node.Busy += j.Spec.Size.CPUs
-		}
-	}
 	switch words := c.words[1:]; c.words[0] {
 	case "squeue":
-		q, err := job.ParseQueue(words, getenv, "root")
+		q, err := parseSqueue(words, getenv, "root")
 		if err != nil {
 			return "", err
 		}
-		err = q.Write(&b, s.jobs, c.at)
+		err = q.writeQueue(&b, "", s.jobs, c.at)
 		return b.String(), err
 	case "sacct":
-		a, err := job.ParseAcct(words, getenv, "root")
+		q, err := parseSacct(words, getenv)
 		if err != nil {
 			return "", err
 		}
-		err = a.Write(&b, s.jobs, c.at)
+		err = q.writeAcct(&b, s.jobs, c.at)
 		return b.String(), err
 	case "sinfo":
-		i, err := job.ParseInfo(words, getenv)
+		q, err := parseSinfo(words, getenv)
 		if err != nil {
 			return "", err
 		}
-		err = i.Write(&b, []job.Partition{{Name: "normal", TimeLimit: 24 * time.Hour, Nodes: []job.Node{node}}}, c.at)
+		err = q.writeInfo(&b, "", s.cluster, s.workers, c.at)
 		return b.String(), err
 	case "scontrol":
 		return s.scontrol(words, c.at)
 	case "sacctmgr":
 		cluster := "corral" + s.jobs[0].Node[1:6] // both names contain the port
-		return job.Users(words, []job.Association{
+		return listUsers(words, []association{
 			{"root", "corral", cluster, "root", "Administrator"}, {"root", "root", cluster, "root", "Administrator"},
 		})
 	}
@@ -216,17 +218,15 @@ func (s scene) run(c recorded) (string, error) {
 
 // scontrol runs the few subcommands of a shim's scontrol.
 func (s scene) scontrol(words []string, at time.Time) (string, error) {
-	oneLine := words[0] == "-o"
-	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "-o" })
-	if words[1] == "hostnames" {
-		hosts, err := notation.Hosts(words[2])
+	q, verb, err := parseScontrol(slices.Clone(words))
+	switch {
+	case err != nil:
+		return "", err
+	case verb == "hostnames":
+		hosts, err := notation.Hosts(q.rest[0])
 		return strings.Join(hosts, "\n") + "\n", err
 	}
-	id, err := notation.ParseJobID(words[len(words)-1])
-	if err != nil {
-		return "", err
-	}
-	return job.Show(s.jobs, &id, slices.Contains(words, "-dd"), oneLine, at)
+	return q.show(s.jobs, at)
 }
 
 // The commands are those of clients and some others, on jobs of all kinds, while some wait and run, and after all have
@@ -247,7 +247,7 @@ func TestAsSlurm(t *testing.T) {
 			if c.words[0] == "sacct" { // its database lists jobs in the order of their registration
 				want, got = sorted(want), sorted(got)
 			}
-			if diff := cmp.Diff(known(want), known(got)); diff != "" {
+			if diff := cmp.Diff(withoutUnknowable(want), withoutUnknowable(got)); diff != "" {
 				t.Errorf("%s: %s (- Slurm, + we)\n%s", name, line, diff)
 			}
 		}
@@ -281,12 +281,12 @@ func TestFields(t *testing.T) {
 	for dash := range strings.FieldsSeq(dashes) {
 		name := strings.TrimSpace(head[:len(dash)])
 		head = head[len(dash)+1:]
-		a, err := job.ParseAcct([]string{"-j", "1", "-o", name}, func(string) string { return "" }, "me")
+		a, err := parseSacct([]string{"-j", "1", "-o", name}, func(string) string { return "" })
 		if err != nil || name == "Reservat" { // it refuses unknown fields; the rest of this name is cut off
 			continue
 		}
 		var b strings.Builder
-		if err := a.Write(&b, nil, time.Now()); err != nil {
+		if err := a.writeAcct(&b, nil, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if _, got, _ := strings.Cut(b.String(), "\n"); got != dash+" \n" {
@@ -298,7 +298,7 @@ func TestFields(t *testing.T) {
 // A width with a minus aligns the text to the left, both in sacctmgr's and in sacct's tables.
 func TestLeftAlignedUsers(t *testing.T) {
 	words := []string{"list", "user", "format=user%-6,account%4"}
-	got, err := job.Users(words, []job.Association{{User: "ann", Account: "physics"}})
+	got, err := listUsers(words, []association{{user: "ann", account: "physics"}})
 	if want := "User   Acc+ \n------ ---- \nann    phy+ \n"; got != want || err != nil {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}

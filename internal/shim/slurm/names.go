@@ -4,6 +4,7 @@ package slurm
 // only known cluster is the folder's, and the known users are those of this machine.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -74,4 +75,19 @@ func known(name string) bool {
 	err = exec.Command("getent", "passwd", "--", name).Run()
 	exit, ended := errors.AsType[*exec.ExitError](err)
 	return !ended || exit.ExitCode() != unknown
+}
+
+// whoever returns the calling user.
+func whoever() submitter {
+	me := submitter{UID: os.Getuid(), GID: os.Getgid()}
+	// A static program reads only /etc/passwd, which does not contain the users of a directory service.
+	me.Name, me.Group = os.Getenv("USER"), strconv.Itoa(me.GID)
+	if u, err := user.Current(); err == nil {
+		me.Name = u.Username
+	}
+	if g, err := user.LookupGroupId(me.Group); err == nil {
+		me.Group = g.Name
+	}
+	me.Name = cmp.Or(me.Name, strconv.Itoa(me.UID))
+	return me
 }

@@ -1,4 +1,4 @@
-package submission_test
+package slurm
 
 import (
 	"os"
@@ -11,27 +11,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
-	"github.com/corral-pilot/corral/internal/shim/slurm/submission"
+	"github.com/corral-pilot/corral/internal/shim/slurm/step"
 )
 
-var caller = submission.Caller{
-	Environ: []string{"HOME=/h", "PATH=/bin", "SLURM_X=1"}, Directory: "/work", Umask: 0o022,
-}
+var ann = caller{environ: []string{"HOME=/h", "PATH=/bin", "SLURM_X=1"}, directory: "/work", umask: 0o022}
 
-// sbatch runs sbatch's steps up to the submission.
-func sbatch(words []string, caller submission.Caller, script string) (*submission.Submission, error) {
-	c, err := submission.ParseCommand(words)
+// submit runs sbatch's steps up to the submission.
+func submit(words []string, from caller, script string) (*submission, error) {
+	s, err := parseSbatch(words)
 	if err != nil {
 		return nil, err
 	}
-	if script == "" && c.Path != "" {
-		b, err := os.ReadFile(filepath.Join("testdata/scripts", c.Path))
+	if name := s.order.Script.Name; script == "" && name != "" {
+		b, err := os.ReadFile(filepath.Join("testdata/scripts", name))
 		if err != nil {
 			return nil, err
 		}
 		script = string(b)
 	}
-	return c.Submission(caller, script)
+	return s.complete(from, script)
 }
 
 // otherwise contains the command lines for which the shim's answer differs from Slurm's, with the reasons.
@@ -51,7 +49,7 @@ func TestErrors(t *testing.T) {
 	for _, one := range strings.Split(string(content), "== ")[1:] {
 		line, rest, _ := strings.Cut(one, "\n")
 		want, _, _ := strings.Cut(rest, "rc ")
-		s, err := sbatch(strings.Fields(line), caller, "")
+		s, err := submit(strings.Fields(line), ann, "")
 		if otherwise[line] != "" {
 			if err == nil && !strings.HasPrefix(line, "-") {
 				t.Errorf("sbatch %s: %+v, want an error", line, s)
@@ -74,45 +72,49 @@ func TestRefusedByName(t *testing.T) {
 		"--gpus=a100:2", "--gres=gpu:a100:1", "--licenses=x", "--reservation=r", "--uid=0", "--deadline=now",
 		"--get-user-env", "--get-user-env=10L",
 	} {
-		_, err := sbatch(append(strings.Fields(line), "--wrap=true"), caller, "")
+		_, err := submit(append(strings.Fields(line), "--wrap=true"), ann, "")
 		if err == nil || !strings.Contains(err.Error(), " is not supported on a Corral cluster: ") {
 			t.Errorf("sbatch %s: %v, want it refused by name", line, err)
 		}
 	}
-	with := caller
-	with.Environ = []string{"SBATCH_CONSTRAINT=fast"}
-	_, err := sbatch([]string{"--wrap=true"}, with, "")
+	with := ann
+	with.environ = []string{"SBATCH_CONSTRAINT=fast"}
+	_, err := submit([]string{"--wrap=true"}, with, "")
 	want := "sbatch: error: SBATCH_CONSTRAINT=fast is not supported on a Corral cluster: a job runs on any worker that it fits on"
 	if err == nil || notation.Message("sbatch", err) != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	s, err := sbatch(strings.Fields("--mail-type=ALL -N1-4 --begin=now --hint=nomultithread --wrap=true"), caller, "")
-	if err != nil || !slices.Equal(s.Ignored, []string{"--mail-type=ALL", "--hint=nomultithread"}) {
-		t.Errorf("harmless options: %+v, %v", s, err)
+	if _, err := submit(strings.Fields("--mail-type=ALL -N1-4 --begin=now --hint=nomultithread --wrap=true"), ann, ""); err != nil {
+		t.Errorf("harmless options: %v", err)
 	}
 }
 
 // A command-line option takes precedence over the environment, and the environment over the script.
 func TestPrecedence(t *testing.T) {
 	script := "#!/bin/bash\n#SBATCH -J script -p script -A script --mem=1G\n#SBATCH -t 1-0\n#SBATCH -o 'a b-%j'\ntrue\n"
-	with := caller
-	with.Environ = append(slices.Clone(with.Environ), "SBATCH_PARTITION=env", "SBATCH_ACCOUNT=env", "SBATCH_MEM_PER_CPU=200",
+	with := ann
+	with.environ = append(slices.Clone(with.environ), "SBATCH_PARTITION=env", "SBATCH_ACCOUNT=env", "SBATCH_MEM_PER_CPU=200",
 		"SLURM_UMASK=0077")
-	s, err := sbatch(strings.Fields("-A line -c2 -n 3 --array=1-3%2 dir/job.sh one -J"), with, script)
+	s, err := submit(strings.Fields("-A line -c2 -n 3 --array=1-3%2 dir/job.sh one -J"), with, script)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &submission.Submission{
-		Name: "script", Script: script, Path: "dir/job.sh", Args: []string{"one", "-J"}, Directory: "/work",
-		Stdio:       submission.Stdio{Output: "a b-%j"},
-		Size:        notation.Size{CPUs: 6, Tasks: 3, CPUsPerTask: 2, MemoryMiB: 200, MemoryEach: true},
-		Limits:      submission.Limits{Time: 24 * time.Hour, Requeue: true, Umask: 0o077, Rlimits: submission.AllRlimits},
-		Labels:      submission.Labels{Account: "line", Partition: "env"},
-		Array:       &notation.Array{Text: "1-3%2", Tasks: []int{1, 2, 3}, AtOnce: 2},
-		Environment: submission.Environment{Variables: with.Environ},
+	size := notation.Size{CPUs: 6, Tasks: 3, CPUsPerTask: 2, MemoryMiB: 200, MemoryEach: true}
+	wantSpec := spec{
+		Account: "line", Directory: "/work", Output: "/work/a b-%j", Size: size, TimeLimit: 24 * time.Hour, Array: "1-3%2", Requeue: true,
 	}
-	if diff := cmp.Diff(want, s); diff != "" {
+	wantOrder := step.Order{
+		Script: step.Script{Text: script, Name: "dir/job.sh", Args: []string{"one", "-J"}}, Environment: with.environ,
+		Place: step.Place{Directory: "/work"}, Streams: step.Streams{Output: "a b-%j"},
+		Limits: step.Limits{Umask: 0o077, Time: 24 * time.Hour}, Facts: step.Facts{Name: "script", Account: "line", Size: size},
+		Array: "1-3%2",
+	}
+	wantArray := &notation.Array{Text: "1-3%2", Tasks: []int{1, 2, 3}, AtOnce: 2}
+	if diff := cmp.Diff(wantSpec, s.spec) + cmp.Diff(wantOrder, s.order) + cmp.Diff(wantArray, s.array); diff != "" {
 		t.Error(diff)
+	}
+	if s.partition != "env" || !slices.Equal(s.rlimits, step.Rlimits()) {
+		t.Errorf("partition %q, limits %v", s.partition, s.rlimits)
 	}
 }
 
@@ -122,13 +124,13 @@ func TestNice(t *testing.T) {
 		"": 0, "--nice": 100, "--nice=-7": -7, "--nice=2147483647": 2147483647, "--priority=7": -7, "--priority=0": 0,
 		"--priority=TOP": -4294967293, "--priority=top": -4294967293, "--priority=4294967293": -4294967293,
 	} {
-		s, err := sbatch(append(strings.Fields(line), "--wrap=true"), caller, "")
-		if err != nil || s.Placing.Nice != want {
+		s, err := submit(append(strings.Fields(line), "--wrap=true"), ann, "")
+		if err != nil || s.spec.Nice != want {
 			t.Errorf("sbatch %s: %+v, %v; want %d", line, s, err, want)
 		}
 	}
 	for _, line := range []string{"--nice=2147483648", "--priority=-1", "--priority=4294967294", "--priority=99999999999"} {
-		if s, err := sbatch([]string{line, "--wrap=true"}, caller, ""); err == nil {
+		if s, err := submit([]string{line, "--wrap=true"}, ann, ""); err == nil {
 			t.Errorf("sbatch %s: %+v, want an error", line, s)
 		}
 	}
@@ -139,38 +141,38 @@ func TestClients(t *testing.T) {
 	for _, test := range []struct {
 		name, script string
 		words        []string
-		check        func(s *submission.Submission) bool
+		check        func(s *submission) bool
 	}{
 		{"Snakemake 7", "", []string{
 			"--parsable", "-J", "5c1e", "-o", ".snakemake/slurm_logs/rule_a/%j.log", "--export=ALL", "-A", "lab", "-p", "normal", "--mem", "1000",
 			"--cpus-per-task=4", "-D", "/data", "--wrap=python -m snakemake 'x y'",
-		}, func(s *submission.Submission) bool {
-			return s.Name == "5c1e" && s.Answer.Parsable && s.Directory == "/data" && s.Size.CPUs == 4 && s.Size.MemoryMiB == 1000 &&
-				s.Script == "#!/bin/sh\n# This script was created by sbatch --wrap.\n\npython -m snakemake 'x y'\n" && s.Environment.Export == ""
+		}, func(s *submission) bool {
+			return s.order.Facts.Name == "5c1e" && s.parsable && s.order.Place.Directory == "/data" && s.spec.Size.CPUs == 4 && s.spec.Size.MemoryMiB == 1000 &&
+				s.order.Script.Text == "#!/bin/sh\n# This script was created by sbatch --wrap.\n\npython -m snakemake 'x y'\n" && s.order.Facts.Export == ""
 		}},
 		{"Snakemake 8", "", []string{
 			"--parsable", "--job-name", "uuid", "--output", "/l/%j.log", "--export=ALL", "--comment", "rule_a", "--ntasks=1", "-t", "5", "--mem=500",
 			"--cpus-per-task=1", "-D", "/d", "--wrap=true",
-		}, func(s *submission.Submission) bool {
-			return s.Labels.Comment == "rule_a" && s.Limits.Time == 5*time.Minute && s.Size.Tasks == 1
+		}, func(s *submission) bool {
+			return s.spec.Comment == "rule_a" && s.spec.TimeLimit == 5*time.Minute && s.spec.Size.Tasks == 1
 		}},
 		{"Nextflow", "#!/bin/bash\n#SBATCH -J nf-a_(1)\n#SBATCH -o /w/.command.log\n#SBATCH --no-requeue\n" +
 			"#SBATCH --signal B:USR2@30\n#SBATCH -c 2\n#SBATCH -t 01:00:00\n#SBATCH --mem 1024M\n#SBATCH -p normal\ntrue\n", []string{".command.run"},
-			func(s *submission.Submission) bool {
-				return s.Name == "nf-a_(1)" && !s.Limits.Requeue && s.Limits.Signal.Batch && s.Limits.Signal.Before == 30*time.Second &&
-					s.Size.CPUs == 2 && s.Limits.Time == time.Hour && s.Size.MemoryMiB == 1024
+			func(s *submission) bool {
+				return s.order.Facts.Name == "nf-a_(1)" && !s.spec.Requeue && s.order.Limits.Warning.Batch && s.order.Limits.Warning.Before == 30*time.Second &&
+					s.spec.Size.CPUs == 2 && s.spec.TimeLimit == time.Hour && s.spec.Size.MemoryMiB == 1024
 			}},
 		{"Makeflow", "#!/bin/sh\ncmd\n", []string{"-D", ".", "-o", "/dev/null", "-e", "/dev/null", "--export=ALL", "--job-name=makeflow0", "slurm.wrapper"},
-			func(s *submission.Submission) bool {
-				return s.Directory == "/work" && s.Stdio.Error == "/dev/null" && s.Name == "makeflow0"
+			func(s *submission) bool {
+				return s.order.Place.Directory == "/work" && s.order.Streams.Error == "/dev/null" && s.order.Facts.Name == "makeflow0"
 			}},
 		{"Cromwell", "", []string{
 			"--wait", "-J", "x", "-D", "/c", "-o", "/c/out", "-e", "/c/err", "-t", "10", "-p", "q", "-c", "1", "--mem-per-cpu=100", "--wrap", "/bin/bash s",
-		}, func(s *submission.Submission) bool {
-			return s.Answer.Wait && s.Size.MemoryEach && s.Stdio.Error == "/c/err"
+		}, func(s *submission) bool {
+			return s.wait && s.spec.Size.MemoryEach && s.order.Streams.Error == "/c/err"
 		}},
 	} {
-		s, err := sbatch(test.words, caller, test.script)
+		s, err := submit(test.words, ann, test.script)
 		if err != nil || !test.check(s) {
 			t.Errorf("%s: %+v, %v", test.name, s, err)
 		}
@@ -178,7 +180,7 @@ func TestClients(t *testing.T) {
 }
 
 func TestTooLong(t *testing.T) {
-	_, err := sbatch([]string{"x"}, caller, "#!/bin/sh\n"+strings.Repeat("x", submission.MaxScript))
+	_, err := submit([]string{"x"}, ann, "#!/bin/sh\n"+strings.Repeat("x", maxScript))
 	want := "sbatch: error: Batch job submission failed: Pathname of a file, directory or other parameter too long"
 	if err == nil || notation.Message("sbatch", err) != want {
 		t.Errorf("%v, want %s", err, want)
@@ -191,13 +193,13 @@ func FuzzSubmission(f *testing.F) {
 	f.Add("--wrap=true\n-d\nafterok:1,singleton", "", "SBATCH_MEM_PER_CPU=1")
 	f.Add("--gpus=2\n--gres=gpu:1\n--nodes=1-2\n--propagate=NONE\n--signal=B:9@1", "#!/bin/sh\n", "SLURM_UMASK=7")
 	f.Fuzz(func(t *testing.T, words, script, environ string) {
-		c := submission.Caller{Environ: strings.Split(environ, "\n"), Directory: "/work"}
-		command, err := submission.ParseCommand(strings.Split(words, "\n"))
+		from := caller{environ: strings.Split(environ, "\n"), directory: "/work"}
+		command, err := parseSbatch(strings.Split(words, "\n"))
 		if err == nil {
-			var s *submission.Submission
-			s, err = command.Submission(c, script)
-			if err == nil && (s.Size.CPUs < 1 || s.Size.Tasks < 1 || s.Size.MemoryMiB < 0 || s.Name == "" ||
-				!filepath.IsAbs(s.Directory) || s.Stdio.Output == "" || !strings.HasPrefix(s.Script, "#!")) {
+			var s *submission
+			s, err = command.complete(from, script)
+			if err == nil && (s.spec.Size.CPUs < 1 || s.spec.Size.Tasks < 1 || s.spec.Size.MemoryMiB < 0 || s.order.Facts.Name == "" ||
+				!filepath.IsAbs(s.order.Place.Directory) || s.order.Streams.Output == "" || !strings.HasPrefix(s.order.Script.Text, "#!")) {
 				t.Errorf("incomplete: %+v", s)
 			}
 		}
@@ -205,4 +207,13 @@ func FuzzSubmission(f *testing.F) {
 			t.Error("an error without words")
 		}
 	})
+}
+
+// --wrap is not a directive: a script keeps its name and its text.
+func TestWrapInAScript(t *testing.T) {
+	const script = "#!/bin/sh\n#SBATCH --wrap=true\n"
+	s, err := submit([]string{"dir/job.sh"}, ann, script)
+	if err != nil || s.order.Facts.Name != "job.sh" || s.order.Script.Text != script {
+		t.Errorf("%+v, %v", s, err)
+	}
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Records what a real Slurm with accounting prints of jobs of all kinds: live.txt and end.txt beside this script.
 #
-#   NODES=1 CPUS=2 ACCOUNTING=1 scripts/slurm start DIR && internal/slurm/job/testdata/scene.sh DIR
+#   NODES=1 CPUS=2 ACCOUNTING=1 scripts/slurm start DIR && internal/shim/slurm/testdata/scene.sh DIR
 #
 # It takes two minutes, most of them for a job that runs into its time limit. DIR is to be new: jobs count from 1.
 set -u

@@ -19,12 +19,25 @@ import (
 // maxHostFile limits the size of a file with names of nodes, as in Slurm.
 const maxHostFile = 1 << 20
 
-// listHosts prints a list of nodes line by line, or names of nodes as a list.
-func listHosts(c *call, k control) error {
-	if k.verb == "hostnames" {
+// hostVerb returns the format for lists of nodes that a word names, in upper or lower case: hostnames, hostlist or
+// hostlistsorted, which may be abbreviated to five letters.
+func hostVerb(word string) string {
+	const shortest = 5
+	for _, verb := range []string{"hostnames", "hostlist", "hostlistsorted"} {
+		if n := len(word); n >= shortest && strings.EqualFold(cut(verb, n), word) {
+			return verb
+		}
+	}
+	return ""
+}
+
+// listHosts prints a list of nodes line by line, or names of nodes as a list. args is the list, or the name of a file
+// that contains one; it may be empty.
+func listHosts(c *call, verb string, args []string) error {
+	if verb == "hostnames" {
 		list := os.Getenv("SLURM_JOB_NODELIST")
-		if k.hosts != nil {
-			list = *k.hosts
+		if len(args) > 0 {
+			list = args[0]
 		}
 		if list = cmp.Or(list, os.Getenv("SLURM_NODELIST")); list == "" {
 			return errors.New("host list is empty") // Slurm's wording, here and below
@@ -35,10 +48,10 @@ func listHosts(c *call, k control) error {
 		}
 		return err
 	}
-	if k.hosts == nil {
+	if len(args) == 0 {
 		return errors.New("invalid encode argument")
 	}
-	list, err := hostFile(c, *k.hosts)
+	list, err := hostFile(c, args[0])
 	if err != nil {
 		return err
 	}
@@ -46,7 +59,7 @@ func listHosts(c *call, k control) error {
 	if err != nil {
 		return err
 	}
-	if k.verb == "hostlistsorted" {
+	if verb == "hostlistsorted" {
 		slices.Sort(hosts)
 	}
 	_, err = fmt.Fprintln(c.Out, notation.JoinHosts(hosts))
