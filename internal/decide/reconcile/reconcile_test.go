@@ -195,7 +195,8 @@ func TestEndNamesNodes(t *testing.T) {
 		want []corral.LostHost
 	}{
 		"it says which":                {Sighting{Report: reported, Node: "n1"}, 0, lost},
-		"corrald was away at that":     {Sighting{Report: reported}, time.Hour, nameless},
+		"corrald was just there":       {Sighting{Report: reported}, 10 * time.Minute, lost},
+		"corrald was away at that":     {Sighting{Report: reported}, 10*time.Minute + time.Second, nameless},
 		"it could not say anything":    {Sighting{Node: "n1"}, 0, silent},
 		"not even how it ended":        {Sighting{Node: "n1", Killed: ByDisappeared}, 0, vanished},
 		"it was ended by its walltime": {Sighting{Node: "n1", Killed: ByWalltime}, 0, nil},
@@ -450,6 +451,11 @@ func TestDue(t *testing.T) {
 	lapped.Overlap = corral.Seconds(20 * time.Second)
 	lost := glideinWith(forever, over(1, corral.OutcomeLost))
 	_, retry, _ := lost.Next(t0)
+	finished := planned
+	finished.State = corral.GlideinFinished
+	expires := func(carried bool) corral.Site {
+		return corral.Site{Credentials: []credential.Credential{{Kind: credential.Token, NotAfter: t0.Add(5 * time.Minute), Carried: carried}}}
+	}
 	tomorrow := siteJobOver(corral.SetupJob, 1, corral.OutcomeFailed, true)
 	tomorrow.EndedAt = t0.Add(24 * time.Hour)
 	for _, tt := range []struct {
@@ -462,7 +468,11 @@ func TestDue(t *testing.T) {
 		{"a planned start", World{Glideins: []corral.Glidein{planned}}, t0.Add(time.Hour)},
 		{"a start that is planned for later", World{Later: t0.Add(Ahead + time.Minute), Glideins: []corral.Glidein{planned}}, t0.Add(time.Minute)},
 		{"an overlap", World{Glideins: []corral.Glidein{planned, lapped}}, t0.Add(35 * time.Second)},
+		{"no overlap: the end of the walltime is an event", World{Glideins: []corral.Glidein{glideinWith(forever, alive(1, corral.JobRunning))}}, t0.Add(7 * 24 * time.Hour)},
 		{"a back-off", World{Glideins: []corral.Glidein{planned, lapped, lost}}, retry},
+		{"a credential", World{Site: expires(false), Glideins: []corral.Glidein{planned}}, t0.Add(5 * time.Minute)},
+		{"a credential that an attempt of a minute must not outlive", World{Site: expires(true), Glideins: []corral.Glidein{planned}}, t0.Add(4*time.Minute + 1)},
+		{"a credential that nothing needs", World{Site: expires(true), Glideins: []corral.Glidein{finished}}, t0.Add(5 * time.Minute)},
 		{"a setup job to be tried again", World{Jobs: []corral.Job{siteJobOver(corral.SetupJob, 1, corral.OutcomeFailed, true)}}, t0.Add(siteJobBackoff)},
 		{"a setup job that ended tomorrow, by a clock that was set back", World{Site: corral.Site{State: corral.SiteStaging}, Jobs: []corral.Job{tomorrow}}, time.Time{}},
 	} {
