@@ -143,6 +143,51 @@ func TestClockSetBackHoldsNothing(t *testing.T) {
 	}
 }
 
+// Tasks are released when their back-offs end, those that end together in the order of the workflow. If the clock was
+// set back, only those are released that end later than any back-off could.
+func TestBackoffsEndInOrder(t *testing.T) {
+	t.Parallel()
+	const now = Msec(1 << 40)
+	for _, tt := range []struct {
+		name  string
+		waits []time.Duration // of the tasks
+		after time.Duration
+		want  []int // the tasks that are released
+		next  time.Duration
+	}{
+		{"too early", []time.Duration{3, 1, 1, 2}, time.Second - 1, nil, time.Second},
+		{"the first two", []time.Duration{3, 1, 1, 2}, time.Second, []int{1, 2}, 2 * time.Second},
+		{"all but one", []time.Duration{3, 1, 1, 2}, 2 * time.Second, []int{1, 2, 3}, 3 * time.Second},
+		{"all", []time.Duration{3, 1, 1, 2}, 3 * time.Second, []int{1, 2, 3, 0}, 0},
+		{"none, although the clock was set back", []time.Duration{61, 60, 61}, time.Second, nil, time.Minute},
+		{"of before the clock was set back", []time.Duration{61, 60, 61}, 0, []int{0, 2}, time.Minute},
+	} {
+		x := New(Spec{Graph: graph(t, len(tt.waits)), Tasks: slices.Repeat([]TaskSpec{{ID: "t", CPUs: 1, Estimate: time.Second}}, len(tt.waits))})
+		x.frontier.loose = nil
+		for i, wait := range tt.waits {
+			x.frontier.again(int32(i), now, wait*time.Second)
+		}
+		var got []int
+		for _, j := range x.Release(now.Time().Add(tt.after), Offer{}) {
+			got = append(got, j.Tasks[0].Index)
+		}
+		next, ok := x.Next()
+		if !slices.Equal(got, tt.want) || ok != (tt.next > 0) || ok && !next.Equal(now.Time().Add(tt.next)) {
+			t.Errorf("%s: %v are released, and the next at %s, want %v, and after %s", tt.name, got, next, tt.want, tt.next)
+		}
+	}
+}
+
+// The number of a job is never used again, even if nothing in the job counts any more.
+func TestNumbersOfStaleJobsAreSkipped(t *testing.T) {
+	t.Parallel()
+	x := New(Spec{Graph: graph(t, 1), Tasks: []TaskSpec{{ID: "t", CPUs: 1, Estimate: time.Second}}})
+	x.Apply(Record{At: 1, Assigned: &Assignment{Seq: 7, Worker: "w", Parts: []Part{{Task: 0, Attempt: 9}}}})
+	if jobs := x.Release(time.Unix(1e9, 0), Offer{}); len(jobs) != 1 || jobs[0].Seq != 8 {
+		t.Errorf("after job 7, %+v is released", jobs)
+	}
+}
+
 func TestUnitSize(t *testing.T) {
 	t.Parallel()
 	if size := reflect.TypeFor[unit]().Size(); size > 80 {

@@ -2,12 +2,14 @@ package execution_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/workflow/dag"
@@ -144,6 +146,11 @@ func TestCheck(t *testing.T) {
 	}{
 		{"subworkflows", [][2]int{{0, 1}, {2, 3}}, net,
 			[]execution.SubSpec{{Name: "s", First: 0, End: 3}, {Name: "in", First: 1, End: 2}}, ""},
+		{"one with the last task", nil, net, []execution.SubSpec{{Name: "s", First: 2, End: 4, Rules: net}}, ""},
+		{"the category of a task of the next one", nil, net, []execution.SubSpec{{Name: "s", First: 0, End: 1, Rules: net}, {Name: "t", First: 1, End: 2}}, ""},
+		{"an empty one", nil, nil, []execution.SubSpec{{Name: "s", First: 2, End: 2}}, `subworkflow "s" has tasks 2 to 2 of 4`},
+		{"one task too many", nil, nil, []execution.SubSpec{{Name: "s", First: 2, End: 5}}, `subworkflow "s" has tasks 2 to 5 of 4`},
+		{"one task before the first", nil, nil, []execution.SubSpec{{Name: "s", First: -1, End: 2}}, `subworkflow "s" has tasks -1 to 2 of 4`},
 		{"one that waits for itself", [][2]int{{0, 2}, {2, 1}}, nil, []execution.SubSpec{{Name: "s", First: 0, End: 2}},
 			"the order of the subworkflows is a cycle: "},
 		{"one half in another", nil, nil, []execution.SubSpec{{Name: "s", First: 0, End: 2}, {Name: "t", First: 1, End: 3}},
@@ -162,6 +169,39 @@ func TestCheck(t *testing.T) {
 			Tasks: []execution.TaskSpec{{ID: "a"}, {ID: "b", Rules: c.rules}, {ID: "c"}, {ID: "d"}}}
 		if err := s.Check(); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestExitStatuses(t *testing.T) {
+	t.Parallel()
+	for list, want := range map[string][]int{"": nil, "3": {3}, "1, 64,255": {1, 64, 255}} {
+		if got, err := execution.ExitStatuses(list); err != nil || !slices.Equal(got, want) {
+			t.Errorf("ExitStatuses(%q) = %v, %v, want %v", list, got, err, want)
+		}
+	}
+	for list, word := range map[string]string{"0": "0", "256": "256", "3,": "", ",": "", "3,x": "x", "-1": "-1"} {
+		want := fmt.Sprintf("%q is not an exit status from 1 to 255", word)
+		if got, err := execution.ExitStatuses(list); got != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ExitStatuses(%q) = %v, %v, want %s", list, got, err, want)
+		}
+	}
+}
+
+// The end of a script that belongs to no unit, or to another try, changes nothing.
+func TestOddScriptEnds(t *testing.T) {
+	t.Parallel()
+	spec := flat(t, 1, 1)
+	spec.Tasks[0].Rules = &execution.Rules{Pre: &execution.Script{}}
+	spec.Subs = []execution.SubSpec{{Name: "s", First: 1, End: 2, Rules: &execution.Rules{Post: &execution.Script{}}}}
+	for _, end := range []execution.ScriptEnd{
+		{Unit: -1}, {Unit: 3}, {Unit: 4}, {Unit: 1}, {Unit: 2, Post: true}, {Unit: 0, Post: true}, {Unit: 0, Try: 1}, {Unit: 0, Round: 1},
+	} {
+		x := execution.New(spec)
+		before := []any{x.Task(0), x.Task(1), x.Counts()}
+		x.Apply(execution.Record{Script: &end})
+		if diff := cmp.Diff(before, []any{x.Task(0), x.Task(1), x.Counts()}); diff != "" {
+			t.Errorf("%+v (-before +after):\n%s", end, diff)
 		}
 	}
 }

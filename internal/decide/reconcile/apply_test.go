@@ -55,6 +55,19 @@ func TestLateNewsOfAnAttempt(t *testing.T) {
 	}
 }
 
+// Late news also reaches an attempt that provides no evidence about the site.
+func TestLateNewsOfAnAttemptWithoutEvidence(t *testing.T) {
+	t.Parallel()
+	r := readyRig(t, corral.Site{})
+	r.must(CreateGlidein{Glidein: forever()})
+	r.must(Submit{Kind: corral.PilotJob, Glidein: 1})
+	r.must(MoveJob{1, corral.JobEvent{Move: corral.JobEnd, Outcome: corral.OutcomeDuplicate}})
+	r.must(NoteWorkers{1, 2})
+	if a := r.Glideins[0].Attempts; len(a) != 1 || a[0].Workers != 2 || len(r.Told) > 0 {
+		t.Errorf("attempts %+v, evidence %+v", a, r.Told)
+	}
+}
+
 // While two attempts of a glidein overlap, the end of one does not affect reports about the other.
 func TestEndOfAnOverlappedAttempt(t *testing.T) {
 	t.Parallel()
