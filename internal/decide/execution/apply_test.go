@@ -188,6 +188,32 @@ func TestNumbersOfStaleJobsAreSkipped(t *testing.T) {
 	}
 }
 
+// What is known about a task outlives the reason why its last attempt did not finish. A task of which nothing else is
+// known takes no memory for it.
+func TestReasonLeavesTheRest(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]func(*extra){
+		"nothing":       func(*extra) {},
+		"cause":         func(e *extra) { e.cause = OverTime },
+		"inputs":        func(e *extra) { e.changed = []string{"in"} },
+		"estimate":      func(e *extra) { e.longest = time.Hour },
+		"memory":        func(e *extra) { e.memory = raise{1, 2} },
+		"attempts":      func(e *extra) { e.floor = 3 },
+		"lost workers":  func(e *extra) { e.losses = 1 },
+		"a cancelation": func(e *extra) { e.cancel.is = true },
+	} {
+		us := newUnits(newPlan(Spec{Graph: graph(t, 1), Tasks: []TaskSpec{{ID: "t", CPUs: 1, Estimate: time.Second}}}))
+		var want extra
+		set(&want)
+		set(us.grant(0))
+		us.explain(0, "why")
+		us.explain(0, "")
+		if got := *us.extra(0); !reflect.DeepEqual(got, want) || (len(us.extras) == 0) != (name == "nothing") {
+			t.Errorf("%s: %+v, want %+v; %d tasks with extras", name, got, want, len(us.extras))
+		}
+	}
+}
+
 func TestUnitSize(t *testing.T) {
 	t.Parallel()
 	if size := reflect.TypeFor[unit]().Size(); size > 80 {
@@ -216,7 +242,7 @@ func TestKilledForItsMemory(t *testing.T) {
 			t.Errorf("after attempt %d: %+v", attempt+1, got)
 		}
 	}
-	if got := x.Report(at); got.MemoryKills != 1 {
+	if got := x.Report(at); got.MemoryKills != 1 || got.RetriesUsed != 1 || got.LargerRetries != 1 {
 		t.Errorf("report = %+v", got)
 	}
 }
