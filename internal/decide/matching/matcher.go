@@ -54,17 +54,6 @@ func (m *Matcher[T]) RemoveFunc(run *Run[T], which func(T) bool) []T {
 	return gone
 }
 
-// RemoveIf removes the jobs for which is returns true.
-func (m *Matcher[T]) RemoveIf(run *Run[T], is func(T) bool) (gone []T) {
-	for i := len(run.queued) - 1; i >= 0; i-- { // the job that replaces a removed one has already been checked
-		if j := run.queued[i]; is(j.Value) {
-			m.queue.remove(j)
-			gone = append(gone, j.Value)
-		}
-	}
-	return gone
-}
-
 // Open allows a slot to take jobs from now on.
 func (m *Matcher[T]) Open(s *Slot[T]) {
 	if s.open {
