@@ -152,10 +152,7 @@ func (p *Predictor) estimate(a, b int, within time.Duration) (share float64, kno
 		for j, l := range p.classes[i] {
 			n := float64(l.says(within))
 			weights[i+1][j+1] = n + weights[i][j+1] + weights[i+1][j] - weights[i][j]
-			started[i+1][j+1] = started[i][j+1] + started[i+1][j] - started[i][j]
-			if n > 0 {
-				started[i+1][j+1] += n * l.within(within)
-			}
+			started[i+1][j+1] = n*l.within(within) + started[i][j+1] + started[i+1][j] - started[i][j]
 		}
 	}
 	between := func(in *[cpuClasses + 1][timeClasses + 1]float64, i, j, k, l int) float64 {
