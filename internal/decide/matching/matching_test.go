@@ -175,7 +175,7 @@ func TestOnlyOpenSlotsTakeJobs(t *testing.T) {
 	}
 }
 
-// A worker gets more jobs to wait when half of those that it may have are used up, by number or by their work.
+// A worker receives more jobs when half of its waiting jobs are used up, by number or by work.
 func TestPrefetchRefills(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -206,8 +206,8 @@ func TestPrefetchRefills(t *testing.T) {
 	}
 }
 
-// Jobs wait behind a job that takes up to 150 ms by its estimate, until it has taken 300 ms. Only then the slot is
-// restless because of it.
+// Jobs wait behind a job with an estimate of up to 150 ms, until it has run for 300 ms. A slot with such a job is
+// restless.
 func TestPrefetchBehind(t *testing.T) {
 	t.Parallel()
 	const short = 150 * time.Millisecond
