@@ -76,6 +76,17 @@ func TestBlamedNode(t *testing.T) {
 	}
 }
 
+// The workers of a node share its resources: each has its place among them.
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	r := roster(5, "n1", "n2", "n2", "n3", "n2")
+	for i, want := range [][2]int{{0, 1}, {0, 3}, {1, 3}, {0, 1}, {2, 3}} {
+		if at, of := r.Place(r.Workers[i]); at != want[0] || of != want[1] {
+			t.Errorf("worker %d is number %d of %d, want %d of %d", i, at, of, want[0], want[1])
+		}
+	}
+}
+
 // A worker that dies is restarted, with increasing delays on another node, until it has died four times in a row. A
 // registration in between resets the count.
 func TestRestarts(t *testing.T) {
