@@ -115,14 +115,14 @@ func (m *Matcher[T]) fill(s *Slot[T], now time.Time, share int) []T {
 		taken = append(taken, j.Value)
 	}
 	left := s.EndsAt.Sub(now) - m.StartMargin
-	for len(s.waiting) == 0 && m.queue.size > 0 {
+	for len(s.waiting) == 0 {
 		j := m.next(s, now, left)
 		if j == nil {
 			break
 		}
 		take(j)
 	}
-	if s.keptFor == nil && m.queue.size > 0 {
+	if s.keptFor == nil {
 		m.prefetch(s, s.soon(now, left), share, take)
 	}
 	return taken

@@ -30,6 +30,8 @@ func TestExpect(t *testing.T) {
 	}{
 		"like pilots": {[]corral.Wait{shaped(4, 60, 10), shaped(4, 60, 30), shaped(512, 60, 500), old}, 4,
 			queueing.Expected{Wait: minutes(20), Spread: corral.Seconds(848528 * time.Millisecond), Waits: 2, Source: queueing.SourceLike}},
+		"three": {[]corral.Wait{shaped(4, 60, 10), shaped(4, 60, 20), shaped(4, 60, 60)}, 4,
+			queueing.Expected{Wait: minutes(30), Spread: corral.Seconds(1587451 * time.Millisecond), Waits: 3, Source: queueing.SourceLike}},
 		"no like pilot: 1024 cpus": {[]corral.Wait{shaped(4, 60, 10), shaped(4, 60, 30), other}, 1024,
 			queueing.Expected{Wait: minutes(20), Spread: corral.Seconds(848528 * time.Millisecond), Waits: 2, Source: queueing.SourceQueue}},
 		"a week old": {[]corral.Wait{week, old}, 4, queueing.Expected{Wait: minutes(50), Waits: 1, Source: queueing.SourceLike}},

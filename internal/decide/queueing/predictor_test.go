@@ -2,6 +2,7 @@ package queueing_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,6 +25,9 @@ func TestPredict(t *testing.T) {
 	for i := range 10 {
 		ten = append(ten, shaped(4, 60, 1+i))
 	}
+	atOnce := func(cpus, walltime int) []corral.Wait { // ten that start at once
+		return slices.Repeat([]corral.Wait{shaped(cpus, walltime, 0)}, 10)
+	}
 	for name, c := range map[string]struct {
 		waits                  []corral.Wait
 		cpus, walltime, within int
@@ -40,6 +44,9 @@ func TestPredict(t *testing.T) {
 		"one that waits counts as longer":     {append(ten[:9:9], waiting(60)), 4, 60, 9, 9.0 / 10, 9},
 		"many that gave up at once":           {append(ten[:10:10], vain(1, 0, 100)...), 4, 60, 10, 1, 10},
 		"one that waits in vain":              {[]corral.Wait{shapedVain(4, 60)}, 4, 60, 30, 0, 1},
+		"smaller ones start sooner":           {append(ten[:10:10], atOnce(1, 60)...), 4, 60, 6, 0.6, 10},
+		"shorter ones start sooner":           {append(ten[:10:10], atOnce(4, 1)...), 4, 60, 6, 0.6, 10},
+		"small, short ones start sooner":      {slices.Concat(ten, atOnce(1, 60), atOnce(4, 1), atOnce(1, 1)), 4, 60, 6, 0.6, 10},
 		"small ones waited longer: all alike": {append(ten[:10:10], shaped(1, 60, 20)), 1, 60, 6, 6.0 / 11, 1},
 	} {
 		p := queueing.NewPredictor(c.waits, noon.Add(time.Hour))
