@@ -70,4 +70,12 @@ func TestClasses(t *testing.T) {
 			t.Errorf("%s: %d jobs in %d classes", name, jobs, len(waiting))
 		}
 	}
+	var m Matcher[int]
+	var run Run[int]
+	for _, estimate := range []time.Duration{0, 1100 * time.Microsecond} {
+		m.Push(&Job[int]{Run: &run, Needs: Resources{Time: estimate}})
+	}
+	if got := len(m.Waiting()); got != 2 {
+		t.Errorf("%d classes, want one for no time and one for a millisecond", got)
+	}
 }
