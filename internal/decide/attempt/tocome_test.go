@@ -38,7 +38,7 @@ func TestToCome(t *testing.T) {
 	running := func(id corral.JobID) corral.Job {
 		return corral.Job{ID: id, State: corral.JobRunning, StartedAt: now.Add(-4 * time.Minute)}
 	}
-	// So much time is left for workers, of which a tenth is for leaving, that they can only start up.
+	// The time left for workers suffices to start them: they use a tenth of it to leave.
 	justStarts := running(1)
 	justStarts.StartedAt = now.Add(-walltime + jobfiles.Reserve(walltime) + 1666666666*time.Nanosecond)
 	whole := map[corral.JobID]int{1: 2}
