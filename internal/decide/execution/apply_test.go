@@ -214,6 +214,27 @@ func TestReasonLeavesTheRest(t *testing.T) {
 	}
 }
 
+// POST scripts learn how a process ended as DAGMan's do.
+func TestStatusOfOutcome(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		o    Outcome
+		want int
+	}{
+		{Outcome{Status: Done}, 0},
+		{Outcome{Status: Failed, Exit: 3}, 3},
+		{Outcome{Status: Failed}, -1},
+		{Outcome{Status: Failed, Exit: 129, Signal: "SIGHUP"}, -1},
+		{Outcome{Status: Failed, Exit: 137, Signal: "SIGKILL"}, -9},
+		{Outcome{Status: Failed, Signal: "signal 34"}, -34},
+		{Outcome{Status: Failed, Exit: 3, Signal: "?"}, -1},
+	} {
+		if got := tt.o.status(); got != tt.want {
+			t.Errorf("status of %+v = %d, want %d", tt.o, got, tt.want)
+		}
+	}
+}
+
 func TestUnitSize(t *testing.T) {
 	t.Parallel()
 	if size := reflect.TypeFor[unit]().Size(); size > 80 {
