@@ -188,8 +188,8 @@ func TestNumbersOfStaleJobsAreSkipped(t *testing.T) {
 	}
 }
 
-// What is known about a task outlives the reason why its last attempt did not finish. A task of which nothing else is
-// known takes no memory for it.
+// Removing the reason of a task's last attempt keeps the task's other properties. A task without properties has no
+// extra, because there may be a million tasks.
 func TestReasonLeavesTheRest(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]func(*extra){

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/workflow/dag"
 )
@@ -202,6 +203,34 @@ func TestOddScriptEnds(t *testing.T) {
 		x.Apply(execution.Record{Script: &end})
 		if diff := cmp.Diff(before, []any{x.Task(0), x.Task(1), x.Counts()}); diff != "" {
 			t.Errorf("%+v (-before +after):\n%s", end, diff)
+		}
+	}
+}
+
+// A task that fails without an exit status, because it was cancelled or its worker was lost, aborts nothing.
+func TestAbortNeedsAnExitStatus(t *testing.T) {
+	t.Parallel()
+	lost := execution.Record{At: after(1), Returned: &execution.Giveback{Seqs: []int64{1}, Started: true}}
+	for _, tt := range []struct {
+		name string
+		once bool
+		end  execution.Record
+		want corral.TaskState // of a task that does not wait for the first one
+	}{
+		{"too many workers were lost", false, lost, corral.TaskReady},
+		{"it may begin only once", true, lost, corral.TaskReady},
+		{"cancelled", false, execution.Record{At: after(1), Cancelled: &execution.Cancellation{Tasks: []int32{0}}}, corral.TaskReady},
+		{"exit status 1", false, execution.Record{At: after(1), Finished: &execution.Outcome{Seq: 1, Attempt: 1, Status: execution.Failed,
+			Exit: 1, Worker: "w"}}, corral.TaskSkipped},
+	} {
+		spec := flat(t, 1, 1)
+		spec.Losses, spec.Tasks[0].Once, spec.Tasks[0].Retries = 1, tt.once, 0
+		spec.Tasks[0].Rules = &execution.Rules{Abort: &execution.Abort{Exit: 1}}
+		x := execution.New(spec)
+		x.Apply(assigned(0, 1, "w", 0, 1))
+		x.Apply(tt.end)
+		if first, second := x.Task(0).State, x.Task(1).State; first != corral.TaskFailed || second != tt.want {
+			t.Errorf("%s: the task is %s, and another one %s, want %s", tt.name, first, second, tt.want)
 		}
 	}
 }

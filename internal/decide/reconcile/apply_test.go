@@ -28,8 +28,8 @@ func TestEndedGlideinsLeaveTheWorld(t *testing.T) {
 	}
 }
 
-// What is reported about an attempt after its end replaces what is known about it, and about no other attempt.
-func TestLateNewsOfAnAttempt(t *testing.T) {
+// A late report about an attempt that has ended replaces the kept version of this attempt only.
+func TestLateReport(t *testing.T) {
 	t.Parallel()
 	r := readyRig(t, corral.Site{})
 	for range 3 {
@@ -55,8 +55,8 @@ func TestLateNewsOfAnAttempt(t *testing.T) {
 	}
 }
 
-// Late news also reaches an attempt that provides no evidence about the site.
-func TestLateNewsOfAnAttemptWithoutEvidence(t *testing.T) {
+// A late report is also applied to an attempt that provides no evidence about the site.
+func TestLateReportOfAnAttemptWithoutEvidence(t *testing.T) {
 	t.Parallel()
 	r := readyRig(t, corral.Site{})
 	r.must(CreateGlidein{Glidein: forever()})
@@ -68,7 +68,7 @@ func TestLateNewsOfAnAttemptWithoutEvidence(t *testing.T) {
 	}
 }
 
-// While two attempts of a glidein overlap, the end of one does not affect reports about the other.
+// While two attempts of a glidein overlap, reports about the second are applied after the end of the first.
 func TestEndOfAnOverlappedAttempt(t *testing.T) {
 	t.Parallel()
 	r := readyRig(t, corral.Site{})
