@@ -177,7 +177,7 @@ test-arm64: ## the other architecture compiles
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build $(modules)
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -ldflags '-s -w $(version)' -o /dev/null ./cmd/pilot
 
-test-mutants: ## change operators of the pure packages one by one: their tests must fail; about an hour
+test-mutants: ## change operators of the pure packages one by one: their tests must fail; an hour or two
 	scripts/mutants
 
 bench: build ## benchmarks beside what the machine could do at best
