@@ -140,9 +140,9 @@ func TestLoseHost(t *testing.T) {
 		t.Errorf("it has lost %v", lost)
 	}
 	r.must(AskGlidein{Glidein: 1, Ask: corral.AskCancel})
-	r.must(MoveJob{1, corral.JobEvent{Move: corral.JobEnd, Outcome: corral.OutcomeRemoved}})
-	if _, err := lose(1, 0); err == nil {
-		t.Error("an attempt that has ended loses a host")
+	r.must(MoveJob{1, corral.JobEvent{Move: corral.JobEnd, Outcome: corral.OutcomeLost}})
+	if _, err := lose(1, 0); corral.KindOf(err) != corral.Conflict {
+		t.Errorf("an attempt that has ended loses a host: %v", err)
 	}
 }
 
