@@ -76,7 +76,7 @@ crashes := Kill|Restart|Survives
 crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
 .PHONY: help build deb bin/test/plain bin/test/race networks debian htcondor slurm peers prometheus demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
-	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-thesis bench-shim bench-streams bench-load bench-relay bench-sites bench-ensembles bench-traces bench-slots lint fmt clean
+	test-arm64 test-mutants bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-thesis bench-shim bench-streams bench-load bench-relay bench-sites bench-ensembles bench-traces bench-slots lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' Makefile
@@ -176,6 +176,9 @@ test-fuzz: ## every parser, for FUZZTIME each
 test-arm64: ## the other architecture compiles
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build $(modules)
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -ldflags '-s -w $(version)' -o /dev/null ./cmd/pilot
+
+test-mutants: ## change operators of the pure packages one by one: their tests must fail; an hour or two
+	scripts/mutants
 
 bench: build ## benchmarks beside what the machine could do at best
 	$(GO) run ./bench

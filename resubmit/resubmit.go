@@ -219,11 +219,8 @@ func (p Policy) afterExpiry(expired int, now time.Time) (Verdict, time.Time, str
 // backoff returns the pause after the given number of consecutive transient failures: 2 s, 4 s, 8 s and so on, plus
 // jitter, so that glideins that failed together do not return together.
 func backoff(failures int, jitter float64) time.Duration {
-	d := BackoffMax
-	if failures-1 < 16 { // 2 s << 16 is far above the maximum: no overflow below
-		d = min(BackoffMin<<(failures-1), BackoffMax)
-	}
-	return spread(d, jitter)
+	doublings := min(failures-1, 16) // 2 s << 16 is far above the maximum, and does not overflow
+	return spread(min(BackoffMin<<doublings, BackoffMax), jitter)
 }
 
 // spread lengthens a pause by up to half of it.

@@ -27,6 +27,9 @@ func TestParse(t *testing.T) {
 		{"2", resubmit.Policy{Mode: resubmit.Times, Limit: 2}},
 		{"forever", resubmit.Policy{Mode: resubmit.Forever}},
 		{"until=2026-11-21T13:00:00+01:00", resubmit.Policy{Mode: resubmit.Until, Deadline: noon}},
+		{"until=1970-01-01T00:00:00Z", resubmit.Policy{Mode: resubmit.Until, Deadline: time.Unix(0, 0).UTC()}},
+		{"until=9999-12-31T23:59:59Z", resubmit.Policy{Mode: resubmit.Until,
+			Deadline: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)}},
 	} {
 		got, err := resubmit.Parse(c.in)
 		if err != nil {
@@ -190,6 +193,43 @@ func TestBackoff(t *testing.T) {
 			t.Fatalf("after %d losses: another %s later, with a clock that was set back by %s", n, at.Sub(back), noon.Sub(back))
 		}
 	})
+}
+
+// Jitter lengthens every pause by up to half of it: a jitter of 0.5 by a quarter.
+func TestJitter(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		history resubmit.History
+		want    time.Duration
+	}{
+		{history(resubmit.Transient), 2500 * time.Millisecond},
+		{history(slices.Repeat([]resubmit.Result{resubmit.Transient}, 40)...), 12*time.Minute + 30*time.Second},
+		{history(resubmit.NoRoom), 6*time.Minute + 15*time.Second},
+		{history(resubmit.NotKnown), 12*time.Minute + 30*time.Second},
+	} {
+		_, at, _ := resubmit.Policy{Retries: 40}.Next(c.history, noon, 0.5)
+		if got := at.Sub(noon); got != c.want {
+			t.Errorf("after %s: a pause of %s, want %s", c.history.Last.Result, got, c.want)
+		}
+	}
+}
+
+// A pause that seems to last for more than twice the longest back-off shows that the clock was set back: the next
+// attempt is due at once.
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ back, pause time.Duration }{
+		{time.Minute, 6 * time.Minute},
+		{15 * time.Minute, 20 * time.Minute},
+		{15*time.Minute + 1, 0},
+		{time.Hour, 0},
+	} {
+		now := noon.Add(-c.back)
+		_, at, _ := resubmit.Policy{}.Next(history(resubmit.NoRoom), now, 0)
+		if got := at.Sub(now); got != c.pause {
+			t.Errorf("set back by %s: a pause of %s, want %s", c.back, got, c.pause)
+		}
+	}
 }
 
 // TestAttemptsAreBounded checks that a policy of N resubmissions and R retries never makes more than (N+1)(R+1)

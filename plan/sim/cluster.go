@@ -102,7 +102,7 @@ func kill(c *cluster, seqs []int64) {
 	if len(seqs) == 0 {
 		return
 	}
-	for _, e := range c.matcher.RemoveIf(&c.jobs, func(e *entry) bool { return slices.Contains(seqs, e.key()) }) {
+	for _, e := range c.matcher.RemoveFunc(&c.jobs, func(e *entry) bool { return slices.Contains(seqs, e.key()) }) {
 		c.wanted -= e.job.CPUs
 	}
 }

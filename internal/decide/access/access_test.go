@@ -1,6 +1,7 @@
 package access
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -277,6 +278,18 @@ func TestHost(t *testing.T) {
 		if got := corral.KindOf(tt.err); got != tt.want {
 			t.Errorf("%s: %v, want kind %q", tt.name, tt.err, tt.want)
 		}
+	}
+}
+
+// Owners may use their own objects in a request, and not those of others, even if they see them.
+func TestMayUse(t *testing.T) {
+	t.Parallel()
+	if err := MayUse("ann", "site", "hpc", "ann"); err != nil {
+		t.Errorf("one's own: %v", err)
+	}
+	err := MayUse("ann", "site", "hpc", "bob")
+	if e, ok := errors.AsType[*corral.Error](err); !ok || e.Kind != corral.Forbidden || e.Place != "site" || !strings.Contains(err.Error(), "hpc belongs to bob") {
+		t.Errorf("another's: %v", err)
 	}
 }
 

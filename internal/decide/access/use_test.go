@@ -3,6 +3,7 @@ package access
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,4 +123,94 @@ func TestOwnersDoNotMeet(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A request is refused if it exceeds a limit, and admitted if it only reaches the limit. A limit of 0 is none.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	bodies := Limits{Bodies: 4 * mib}
+	for _, tt := range []struct {
+		name      string
+		limits    Limits
+		has       Use
+		own, more int64 // bytes held for the request, and further ones
+		want      string
+	}{
+		{"no limits", Limits{}, Use{requests: 1000, bodies: 1 << 50}, 0, 1 << 40, ""},
+		{"the last request", Limits{Requests: 2}, Use{requests: 1}, 0, 0, ""},
+		{"one request too many", Limits{Requests: 2}, Use{requests: 2}, 0, 0,
+			"ann has 2 requests in progress, the maximum for an owner (--max-requests): nothing was done; try again in 1 s"},
+		{"up to the limit", bodies, Use{bodies: 3 * mib}, 0, mib, ""},
+		{"a byte too many", bodies, Use{bodies: 3*mib + 1}, 0, mib,
+			"other requests of ann with 4 MiB are being read, and with this one they would exceed the 4 MiB"},
+		{"nothing more", bodies, Use{bodies: 9 * mib}, 0, 0, ""},
+		{"a large body alone", bodies, Use{}, 0, 9 * mib, ""},
+		{"more of a large body alone", bodies, Use{bodies: 9 * mib}, 9 * mib, mib, ""},
+		{"more of a body beside another", bodies, Use{bodies: 3 * mib}, 2 * mib, 2 * mib,
+			"other requests of ann with 1 MiB are being read"},
+	} {
+		var err error
+		if tt.own == 0 {
+			_, err = tt.has.Enter(noon, "ann", tt.more, tt.limits)
+		} else {
+			_, err = tt.has.Hold("ann", tt.own, tt.more, tt.limits)
+		}
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// A client that comes too early learns the wait in whole seconds, which are never too few.
+func TestTooOften(t *testing.T) {
+	t.Parallel()
+	limits := Limits{Rate: Rate{PerSecond: 0.5, Burst: 1}}
+	use, err := Use{}.Enter(noon, "ann", 0, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = use.Enter(noon.Add(500*time.Millisecond), "ann", 0, limits)
+	var early *TooMany
+	if !errors.As(err, &early) || early.Wait != 1500*time.Millisecond || early.Seconds() != 2 {
+		t.Errorf("after half a second: %v", err)
+	}
+	if err == nil || !strings.Contains(err.Error(), "more than 0.5 requests a second (--rate): nothing was done; try again in 2 s") {
+		t.Errorf("after half a second: %v", err)
+	}
+	if _, err := use.Enter(noon.Add(2*time.Second), "ann", 0, limits); err != nil {
+		t.Errorf("after two seconds: %v", err)
+	}
+	err = TooOften(time.Minute, "ann", "logs in", "once an hour")
+	if err.Error() != "ann logs in more often than once an hour: nothing was done; try again in 60 s" {
+		t.Errorf("too often: %v", err)
+	}
+}
+
+// A use is discarded when it has no request, no bytes and a full bucket.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	limits := Limits{Rate: Rate{PerSecond: 1, Burst: 2}}
+	busy, err := Use{}.Enter(noon, "ann", 5, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := noon.Add(time.Hour)
+	for _, tt := range []struct {
+		name string
+		use  Use
+		now  time.Time
+		want bool
+	}{
+		{"never used", Use{}, noon, true},
+		{"in use", busy, later, false},
+		{"a request without a body", Use{requests: 1}, later, false},
+		{"bytes alone", Use{bodies: 1}, later, false},
+		{"just ended", busy.Leave(5), noon, false},
+		{"ended long ago", busy.Leave(5), later, true},
+	} {
+		if got := tt.use.Idle(tt.now, limits); got != tt.want {
+			t.Errorf("%s: idle %t, want %t", tt.name, got, tt.want)
+		}
+	}
 }

@@ -78,6 +78,17 @@ func TestBlamedNode(t *testing.T) {
 	}
 }
 
+// The workers of a node share its resources: each has its place among them.
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	r := roster(5, "n1", "n2", "n2", "n3", "n2")
+	for i, want := range [][2]int{{0, 1}, {0, 3}, {1, 3}, {0, 1}, {2, 3}} {
+		if at, of := r.Place(r.Workers[i]); at != want[0] || of != want[1] {
+			t.Errorf("worker %d is number %d of %d, want %d of %d", i, at, of, want[0], want[1])
+		}
+	}
+}
+
 // A worker that dies is restarted, with increasing delays on another node, until it has died four times in a row. A
 // registration in between resets the count.
 func TestRestarts(t *testing.T) {
@@ -130,14 +141,17 @@ func TestIdle(t *testing.T) {
 		now  float64
 		want bool
 	}{
-		"started again":        {func(a, b *Worker) { a.Start(); idle(a, 11); idle(b, 11) }, 11, false},
-		"for long":             {func(a, b *Worker) { idle(a, 11); idle(b, 11) }, 11, true},
-		"one works":            {func(a, b *Worker) { idle(a, 11); b.Idle(0, at(11)) }, 11, false},
-		"registered again":     {func(a, b *Worker) { a.Register(at(5)); idle(a, 11); idle(b, 11) }, 11, false},
-		"dispatcher away":      {func(a, b *Worker) { idle(a, 11); idle(b, 11) }, 20, false},
-		"dispatcher away long": {func(a, b *Worker) { idle(a, 1); idle(b, 1) }, 311, true},
-		"one has left":         {func(a, b *Worker) { a.done = true; idle(b, 11) }, 11, true},
-		"all have left":        {func(a, b *Worker) { a.done, b.done = true, true }, 11, false},
+		"started again":                   {func(a, b *Worker) { a.Start(); idle(a, 11); idle(b, 11) }, 11, false},
+		"for long":                        {func(a, b *Worker) { idle(a, 11); idle(b, 11) }, 11, true},
+		"for just as long":                {func(a, b *Worker) { idle(a, 10); idle(b, 10) }, 10, true},
+		"one works":                       {func(a, b *Worker) { idle(a, 11); b.Idle(0, at(11)) }, 11, false},
+		"registered again":                {func(a, b *Worker) { a.Register(at(5)); idle(a, 11); idle(b, 11) }, 11, false},
+		"one works, dispatcher away long": {func(a, b *Worker) { idle(a, 1); b.Idle(0, at(1)) }, 400, false},
+		"dispatcher silent":               {func(a, b *Worker) { idle(a, 11); idle(b, 11) }, 14, true},
+		"dispatcher away":                 {func(a, b *Worker) { idle(a, 11); idle(b, 11) }, 20, false},
+		"dispatcher away long":            {func(a, b *Worker) { idle(a, 1); idle(b, 1) }, 311, true},
+		"one has left":                    {func(a, b *Worker) { a.done = true; idle(b, 11) }, 11, true},
+		"all have left":                   {func(a, b *Worker) { a.done, b.done = true, true }, 11, false},
 	} {
 		r := roster(2)
 		for _, w := range r.Workers {
@@ -148,5 +162,26 @@ func TestIdle(t *testing.T) {
 		if got := r.idle(at(c.now)); got != c.want {
 			t.Errorf("%s: idle %v, want %v", name, got, c.want)
 		}
+	}
+	r := NewRoster("t", jobfiles.Pilot{Hosts: 1}, nil, "n1")
+	r.Workers[0].Start()
+	r.Workers[0].Register(at(0))
+	idle(r.Workers[0], 1000)
+	if r.idle(at(1000)) {
+		t.Error("a pilot without a limit is idle")
+	}
+}
+
+// A worker that reports trouble serves no longer; a worker that has left in good order did its part.
+func TestServing(t *testing.T) {
+	t.Parallel()
+	r := roster(3)
+	if got := r.Remaining(); got != "3 of 3 hosts are left" {
+		t.Errorf("at the start %s", got)
+	}
+	r.Leave(r.Workers[0], LeftUnable, "disk")
+	r.Leave(r.Workers[1], LeftDrained, "")
+	if got := r.Remaining(); got != "2 of 3 hosts are left" {
+		t.Errorf("after one has failed %s", got)
 	}
 }

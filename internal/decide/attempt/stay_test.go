@@ -52,6 +52,10 @@ func TestDeparture(t *testing.T) {
 			"the batch system gave notice (user defined signal 1) that it takes the nodes back", 0},
 		"a notice near the end": {all{notice(90)}, corral.OutcomeExpired, false,
 			"the batch system gave notice (user defined signal 1) near the end of the walltime", 0},
+		"a notice before the last tenth": {all{notice(85.4)}, corral.OutcomePreempted, false,
+			"the batch system gave notice (user defined signal 1) that it takes the nodes back", 0},
+		"a notice when a tenth is left": {all{notice(85.5)}, corral.OutcomeExpired, false,
+			"the batch system gave notice (user defined signal 1) near the end of the walltime", 0},
 		"a notice while draining": {all{drain, notice(5)}, corral.OutcomeDrained, false, "asked to drain", 0},
 		"time ends after a notice": {all{notice(5), look(95, Sight{})}, corral.OutcomePreempted, false,
 			"the batch system gave notice (user defined signal 1) that it takes the nodes back;" +

@@ -9,6 +9,20 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
+// A worker must have ended a task before it leaves, and needs half a second to start it.
+func TestLongest(t *testing.T) {
+	t.Parallel()
+	for endsIn, want := range map[time.Duration]time.Duration{
+		10 * time.Second: 8500 * time.Millisecond, // a tenth of the time is for leaving
+		time.Hour:        time.Hour - 2500*time.Millisecond,
+		0:                -500 * time.Millisecond,
+	} {
+		if got := Longest(endsIn); got != want {
+			t.Errorf("a worker that leaves after %s takes tasks of %s, want %s", endsIn, got, want)
+		}
+	}
+}
+
 // A run may wait for workers that are still expected, and its tasks may be as long as these workers will stay.
 func TestToCome(t *testing.T) {
 	t.Parallel()
@@ -24,6 +38,9 @@ func TestToCome(t *testing.T) {
 	running := func(id corral.JobID) corral.Job {
 		return corral.Job{ID: id, State: corral.JobRunning, StartedAt: now.Add(-4 * time.Minute)}
 	}
+	// The time left for workers suffices to start them: they use a tenth of it to leave.
+	justStarts := running(1)
+	justStarts.StartedAt = now.Add(-walltime + jobfiles.Reserve(walltime) + 1666666666*time.Nanosecond)
 	whole := map[corral.JobID]int{1: 2}
 	for _, tt := range []struct {
 		name     string
@@ -35,6 +52,7 @@ func TestToCome(t *testing.T) {
 		{"the first attempt is to come", never, nil, nil, walltime},
 		{"it waits in the queue", never, []corral.Job{queued(1)}, nil, walltime},
 		{"it runs, a worker is missing", never, []corral.Job{running(1)}, map[corral.JobID]int{1: 1}, walltime - 4*time.Minute},
+		{"it runs, too late for any task", never, []corral.Job{justStarts}, nil, 0},
 		{"it runs, all workers are there", never, []corral.Job{running(1)}, whole, 0},
 		{"all are there, another may follow", forever, []corral.Job{running(1)}, whole, walltime},
 		{"all are there, one may follow", once, []corral.Job{running(1)}, whole, walltime},

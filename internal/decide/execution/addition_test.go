@@ -375,3 +375,66 @@ func TestCancelledTaskEndsWithItsProcess(t *testing.T) {
 		}
 	}
 }
+
+// The times of a task's last attempt are its worker's. If the worker has not reported the attempt, because the task was
+// cancelled or lost, only the beginning is known.
+func TestTimesOfAddedTasks(t *testing.T) {
+	t.Parallel()
+	at := func(ms int) time.Time { return execution.Msec(ms).Time() }
+	give := execution.Record{At: 20, Assigned: &execution.Assignment{Seq: 1, Worker: "w", Parts: []part{{Task: 0, Attempt: 1}}}}
+	finish := func(started, ended execution.Msec) execution.Record {
+		return execution.Record{At: 40, Finished: &execution.Outcome{Seq: 1, Attempt: 1, Status: execution.Done, Worker: "w",
+			Started: started, Ended: ended}}
+	}
+	cancel := execution.Record{At: 40, Cancelled: &execution.Cancellation{Tasks: []int32{0}}}
+	for _, tt := range []struct {
+		name    string
+		records []execution.Record
+		want    []time.Time // when it was added, started, ended, and over
+	}{
+		{"added", nil, []time.Time{at(10), {}, {}, {}}},
+		{"running", []execution.Record{give}, []time.Time{at(10), at(20), {}, {}}},
+		{"done", []execution.Record{give, finish(22, 38)}, []time.Time{at(10), at(22), at(38), at(40)}},
+		{"done at once", []execution.Record{give, finish(20, 20)}, []time.Time{at(10), at(20), at(20), at(40)}},
+		{"cancelled before it began", []execution.Record{cancel}, []time.Time{at(10), {}, {}, at(40)}},
+		{"cancelled while it ran", []execution.Record{give, cancel}, []time.Time{at(10), at(20), {}, at(40)}},
+	} {
+		x := execution.New(execution.Spec{Open: true})
+		x.Apply(execution.Record{At: 10, Added: &execution.Addition{Count: 1, Needs: corral.Resources{CPUs: 1}, Estimate: 1000}})
+		for _, r := range tt.records {
+			x.Apply(r)
+		}
+		info := x.Task(0)
+		if diff := cmp.Diff(tt.want, []time.Time{info.AddedAt, info.StartedAt, info.EndedAt, info.OverAt}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// A damaged or repeated addition adds nothing, and Waits for tasks that do not precede it do not count.
+func TestOddAdditions(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		a     execution.Addition // to three tasks
+		added int
+		ready int
+	}{
+		{"two more", execution.Addition{First: 3, Count: 2}, 2, 2},
+		{"none", execution.Addition{First: 3}, 0, 0},
+		{"fewer than none", execution.Addition{First: 3, Count: -1}, 0, 0},
+		{"repeated", execution.Addition{First: 0, Count: 3}, 0, 0},
+		{"one is missing", execution.Addition{First: 4, Count: 1}, 0, 0},
+		{"too many", execution.Addition{First: 3, Count: execution.MostTasks - 2}, 0, 0},
+		{"wait for the last", execution.Addition{First: 3, Count: 1, After: []execution.Wait{{Task: 2, When: execution.Ended}}}, 1, 0},
+		{"wait for itself", execution.Addition{First: 3, Count: 1, After: []execution.Wait{{Task: 3, When: execution.Ended}}}, 1, 1},
+		{"wait for nothing", execution.Addition{First: 3, Count: 1, After: []execution.Wait{{Task: -1, When: execution.Ended}}}, 1, 1},
+	} {
+		x := execution.New(execution.Spec{Open: true})
+		x.Apply(execution.Record{At: 1, Added: &execution.Addition{Count: 3, Needs: corral.Resources{CPUs: 1}, Estimate: 1000}})
+		x.Apply(execution.Record{At: 2, Added: &tt.a})
+		if n, c := execution.Size(x)-3, x.Counts(); n != tt.added || c.Ready-3 != tt.ready || c.Total != 3+n {
+			t.Errorf("%s: %d are added, want %d, and %d of them ready, want %d", tt.name, n, tt.added, c.Ready-3, tt.ready)
+		}
+	}
+}

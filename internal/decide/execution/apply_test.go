@@ -143,6 +143,98 @@ func TestClockSetBackHoldsNothing(t *testing.T) {
 	}
 }
 
+// Tasks are released when their back-offs end, those that end together in the order of the workflow. If the clock was
+// set back, only those are released that end later than any back-off could.
+func TestBackoffsEndInOrder(t *testing.T) {
+	t.Parallel()
+	const now = Msec(1 << 40)
+	for _, tt := range []struct {
+		name  string
+		waits []time.Duration // of the tasks
+		after time.Duration
+		want  []int // the tasks that are released
+		next  time.Duration
+	}{
+		{"too early", []time.Duration{3, 1, 1, 2}, time.Second - 1, nil, time.Second},
+		{"the first two", []time.Duration{3, 1, 1, 2}, time.Second, []int{1, 2}, 2 * time.Second},
+		{"all but one", []time.Duration{3, 1, 1, 2}, 2 * time.Second, []int{1, 2, 3}, 3 * time.Second},
+		{"all", []time.Duration{3, 1, 1, 2}, 3 * time.Second, []int{1, 2, 3, 0}, 0},
+		{"none, although the clock was set back", []time.Duration{61, 60, 61}, time.Second, nil, time.Minute},
+		{"of before the clock was set back", []time.Duration{61, 60, 61}, 0, []int{0, 2}, time.Minute},
+	} {
+		x := New(Spec{Graph: graph(t, len(tt.waits)), Tasks: slices.Repeat([]TaskSpec{{ID: "t", CPUs: 1, Estimate: time.Second}}, len(tt.waits))})
+		x.frontier.loose = nil
+		for i, wait := range tt.waits {
+			x.frontier.again(int32(i), now, wait*time.Second)
+		}
+		var got []int
+		for _, j := range x.Release(now.Time().Add(tt.after), Offer{}) {
+			got = append(got, j.Tasks[0].Index)
+		}
+		next, ok := x.Next()
+		if !slices.Equal(got, tt.want) || ok != (tt.next > 0) || ok && !next.Equal(now.Time().Add(tt.next)) {
+			t.Errorf("%s: %v are released, and the next at %s, want %v, and after %s", tt.name, got, next, tt.want, tt.next)
+		}
+	}
+}
+
+// The number of a job is never used again, even if nothing in the job counts any more.
+func TestNumbersOfStaleJobsAreSkipped(t *testing.T) {
+	t.Parallel()
+	x := New(Spec{Graph: graph(t, 1), Tasks: []TaskSpec{{ID: "t", CPUs: 1, Estimate: time.Second}}})
+	x.Apply(Record{At: 1, Assigned: &Assignment{Seq: 7, Worker: "w", Parts: []Part{{Task: 0, Attempt: 9}}}})
+	if jobs := x.Release(time.Unix(1e9, 0), Offer{}); len(jobs) != 1 || jobs[0].Seq != 8 {
+		t.Errorf("after job 7, %+v is released", jobs)
+	}
+}
+
+// Removing the reason of a task's last attempt keeps the task's other properties. A task without properties has no
+// extra, because there may be a million tasks.
+func TestReasonLeavesTheRest(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]func(*extra){
+		"nothing":       func(*extra) {},
+		"cause":         func(e *extra) { e.cause = OverTime },
+		"inputs":        func(e *extra) { e.changed = []string{"in"} },
+		"estimate":      func(e *extra) { e.longest = time.Hour },
+		"memory":        func(e *extra) { e.memory = raise{1, 2} },
+		"attempts":      func(e *extra) { e.floor = 3 },
+		"lost workers":  func(e *extra) { e.losses = 1 },
+		"a cancelation": func(e *extra) { e.cancel.is = true },
+	} {
+		us := newUnits(newPlan(Spec{Graph: graph(t, 1), Tasks: []TaskSpec{{ID: "t", CPUs: 1, Estimate: time.Second}}}))
+		var want extra
+		set(&want)
+		set(us.grant(0))
+		us.explain(0, "why")
+		us.explain(0, "")
+		if got := *us.extra(0); !reflect.DeepEqual(got, want) || (len(us.extras) == 0) != (name == "nothing") {
+			t.Errorf("%s: %+v, want %+v; %d tasks with extras", name, got, want, len(us.extras))
+		}
+	}
+}
+
+// POST scripts learn how a process ended as DAGMan's do.
+func TestStatusOfOutcome(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		o    Outcome
+		want int
+	}{
+		{Outcome{Status: Done}, 0},
+		{Outcome{Status: Failed, Exit: 3}, 3},
+		{Outcome{Status: Failed}, -1},
+		{Outcome{Status: Failed, Exit: 129, Signal: "SIGHUP"}, -1},
+		{Outcome{Status: Failed, Exit: 137, Signal: "SIGKILL"}, -9},
+		{Outcome{Status: Failed, Signal: "signal 34"}, -34},
+		{Outcome{Status: Failed, Exit: 3, Signal: "?"}, -1},
+	} {
+		if got := tt.o.status(); got != tt.want {
+			t.Errorf("status of %+v = %d, want %d", tt.o, got, tt.want)
+		}
+	}
+}
+
 func TestUnitSize(t *testing.T) {
 	t.Parallel()
 	if size := reflect.TypeFor[unit]().Size(); size > 80 {
@@ -171,7 +263,7 @@ func TestKilledForItsMemory(t *testing.T) {
 			t.Errorf("after attempt %d: %+v", attempt+1, got)
 		}
 	}
-	if got := x.Report(at); got.MemoryKills != 1 {
+	if got := x.Report(at); got.MemoryKills != 1 || got.RetriesUsed != 1 || got.LargerRetries != 1 {
 		t.Errorf("report = %+v", got)
 	}
 }

@@ -88,7 +88,7 @@ func (us *units) within(n need, tasks []int32, offer Offer) need {
 			largest = max(largest, c.MemoryMiB)
 		}
 	}
-	if largest > r.from && largest < n.of.MemoryMiB {
+	if largest > r.from { // it is less than n, which no worker takes
 		n.of.MemoryMiB = largest
 	}
 	return n

@@ -119,7 +119,7 @@ func (as *additions) unwant(i int32) {
 
 // notify opens a gate when its last Condition is met, and ends its tasks when a Condition can no longer be met.
 func (x *Execution) notify(g *gate, i int32) {
-	before, vain := len(g.pending), false
+	vain := false
 	for _, when := range whens {
 		if w := (Condition{i, when}); g.pending[w] {
 			switch x.outcomeOf(w) {
@@ -137,7 +137,7 @@ func (x *Execution) notify(g *gate, i int32) {
 				x.endWaiting(k, i)
 			}
 		}
-	case before > 0 && len(g.pending) == 0:
+	case len(g.pending) == 0:
 		for k := g.first; k < g.first+g.count; k++ {
 			x.unhold(k)
 		}

@@ -2,14 +2,27 @@ package execution
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
+
+// graph returns the graph of n tasks with these edges.
+func graph(tb testing.TB, n int, edges ...[2]int) *dag.Graph {
+	tb.Helper()
+	g, err := dag.New(n, edges)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return g
+}
 
 func TestDistinctTakesTheSame(t *testing.T) {
 	t.Parallel()
@@ -65,7 +78,12 @@ func TestLack(t *testing.T) {
 		{[]Capacity{small, {CPUs: 1, MemoryMiB: 1, GPUs: 1, Left: time.Hour}}, gpu,
 			"needs 2 gpus; the largest worker here has 1"},
 		{[]Capacity{small}, disk, "needs 4096 MiB of disk; the largest worker here has 0 MiB"},
-		{[]Capacity{small}, of(1, 1, 2*time.Hour), "needs 2h0m0s; the worker here that stays longest has 1h0m0s left"},
+		{[]Capacity{small, wide}, of(2, 4096, time.Hour),
+			"needs 2 cpus, 4096 MiB of memory and 1h0m0s; no worker here has all of that together"},
+		{[]Capacity{small}, of(1, 1, 2*time.Hour+400*time.Millisecond),
+			"needs 2h0m0s; the worker here that stays longest has 1h0m0s left"},
+		{[]Capacity{{CPUs: 1, MemoryMiB: 1, Left: 1234*time.Millisecond + 400*time.Microsecond}}, of(1, 1, 9*time.Second),
+			"needs 9s; the worker requested that stays longest has 1.234s left"},
 	}
 	for _, tt := range tests {
 		o := Offer{Capacities: tt.capacities}
@@ -78,5 +96,83 @@ func TestLack(t *testing.T) {
 	}
 	if here := (Offer{Capacities: []Capacity{small, leaving, {}}}).present(); fmt.Sprint(here) != "map[l:true s:true]" {
 		t.Errorf("present = %v", here)
+	}
+}
+
+// A misfit can arise only when the worker with the most time left for a job has too little.
+func TestSlack(t *testing.T) {
+	t.Parallel()
+	o := Offer{Capacities: []Capacity{{CPUs: 1, Left: time.Minute}, {CPUs: 1, Left: time.Hour}, {CPUs: 4, Left: 20 * time.Minute}}}
+	for n, want := range map[need]time.Duration{
+		{corral.Resources{CPUs: 1}, 10 * time.Second}: time.Hour - 10*time.Second,
+		{corral.Resources{CPUs: 2}, 10 * time.Minute}: 10 * time.Minute,
+		{corral.Resources{CPUs: 1}, time.Hour}:        0,
+		{corral.Resources{CPUs: 8}, time.Second}:      0,
+	} {
+		if got := o.slack(n); got != want {
+			t.Errorf("slack of %+v = %s, want %s", n, got, want)
+		}
+	}
+}
+
+// The sentence about a task that lacks only time says so if the time is the default, which users may not know.
+func TestShortageNamesTheDefaultTime(t *testing.T) {
+	t.Parallel()
+	worker := Capacity{Worker: "w", CPUs: 2, MemoryMiB: 1000, Left: time.Minute}
+	for _, tt := range []struct {
+		name    string
+		tasks   []TaskSpec
+		cluster bool
+		want    string
+	}{
+		{"a default", []TaskSpec{{ID: "a", CPUs: 1, Estimate: time.Hour, Usual: true}}, false,
+			"task a needs 1h0m0s; the worker here that stays longest has 1m0s left" + usualTime},
+		{"its own time", []TaskSpec{{ID: "a", CPUs: 1, Estimate: time.Hour}}, false,
+			"task a needs 1h0m0s; the worker here that stays longest has 1m0s left"},
+		{"a default, and not even cpus", []TaskSpec{{ID: "a", CPUs: 4, Estimate: time.Hour, Usual: true}}, false,
+			"task a needs 4 cpus; the largest worker here has 2"},
+		{"two in a job", slices.Repeat([]TaskSpec{{ID: "a", CPUs: 1, Estimate: time.Hour, Usual: true}}, 2), true,
+			"the clustered job of task a and 1 more needs 2h0m0s; the worker here that stays longest has 1m0s left"},
+		{"two jobs", slices.Repeat([]TaskSpec{{ID: "a", CPUs: 4, Estimate: time.Hour}}, 2), false,
+			"task a needs 4 cpus; the largest worker here has 2; one more task cannot run either"},
+		{"three jobs", slices.Repeat([]TaskSpec{{ID: "a", CPUs: 4, Estimate: time.Hour}}, 3), false,
+			"task a needs 4 cpus; the largest worker here has 2; 2 more tasks cannot run either"},
+	} {
+		s := Spec{Graph: graph(t, len(tt.tasks)), Tasks: tt.tasks}
+		if tt.cluster {
+			s.Clusters = [][]int{{0, 1}}
+		}
+		x := New(s)
+		x.Release(time.Unix(1e9, 0), Offer{})
+		if got := x.Shortage(Offer{CPUs: 2, Capacities: []Capacity{worker}}); got.Able || got.What != tt.want {
+			t.Errorf("%s: %+v, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// News are the cpus of workers that were unknown, and a larger number of cpus than ever before, each once. A worker that
+// offers nothing has none.
+func TestNews(t *testing.T) {
+	t.Parallel()
+	x, now := New(Spec{Graph: graph(t, 1), Tasks: []TaskSpec{{ID: "a", CPUs: 1, Estimate: time.Second}}}), time.Unix(1e9, 0).UTC()
+	draining := Capacity{Worker: "d"}
+	w, requested := Capacity{Worker: "w", CPUs: 4}, Capacity{CPUs: 8}
+	at := ToMsec(now)
+	for _, tt := range []struct {
+		offer Offer
+		want  []Record
+	}{
+		{Offer{CPUs: 4, Capacities: []Capacity{draining, w, requested}}, []Record{{At: at, Met: &Meeting{"w", 4}}, {At: at, CPUs: 4}}},
+		{Offer{CPUs: 4, Capacities: []Capacity{draining, w}}, nil},
+		{Offer{CPUs: 3, Capacities: []Capacity{w}}, nil},
+		{Offer{CPUs: 5, Capacities: []Capacity{w}}, []Record{{At: at, CPUs: 5}}},
+	} {
+		got := x.News(now, tt.offer)
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", tt.offer, diff)
+		}
+		for _, r := range got {
+			x.Apply(r)
+		}
 	}
 }

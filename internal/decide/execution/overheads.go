@@ -46,7 +46,7 @@ func overheads(x *Execution, r *corral.RunReport) {
 			continue
 		}
 		switch at, waited := possible(x, members, t, ends[t.worker]); {
-		case at > 0 && waited:
+		case waited:
 			reuses = append(reuses, max(0, t.from-at)) // the clocks of two machines differ
 		case at > 0:
 			hops = append(hops, max(0, t.from-at))

@@ -1,8 +1,11 @@
 package execution_test
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/decide/execution"
@@ -141,3 +144,108 @@ func TestOverheadsOfClusteredJobs(t *testing.T) {
 		t.Errorf("%d jobs: hop %s of %d, reuse %s of %d, want 500ms of 19", len(jobs), r.Hop, r.Hops, r.Reuse, r.Reuses)
 	}
 }
+
+// played returns the report of a run in which worker w has each task for the given period, in milliseconds.
+func played(spec execution.Spec, stays [][2]int) *corral.RunReport {
+	x, zero := execution.New(spec), execution.ToMsec(start)
+	for i, stay := range stays {
+		from, to := zero+execution.Msec(stay[0]), zero+execution.Msec(stay[1])
+		seq, task := int64(i+1), int32(i)
+		x.Apply(execution.Record{At: from, Assigned: &execution.Assignment{Seq: seq, Worker: "w", Parts: []part{{Task: task, Attempt: 1}}}})
+		x.Apply(execution.Record{At: to, Finished: &execution.Outcome{Seq: seq, Task: task, Attempt: 1, Status: execution.Done, Worker: "w",
+			Started: from, Ended: to}})
+	}
+	return x.Report(start)
+}
+
+// TestReuse: the time between two tasks that follow each other on a worker, however short the tasks are.
+func TestReuse(t *testing.T) {
+	t.Parallel()
+	const n = 12
+	for _, tt := range []struct {
+		name     string
+		stay     func(i int) [2]int
+		clusters [][]int
+		want     time.Duration
+		of       int
+		peak     float64
+	}{
+		{"tasks of a second", func(i int) [2]int { return [2]int{1020 * i, 1020*i + 1000} }, nil, 20 * time.Millisecond, n - 1, 1},
+		{"without a pause", func(i int) [2]int { return [2]int{1000 * i, 1000*i + 1000} }, nil, 0, n - 1, 1},
+		{"tasks without a duration", func(i int) [2]int { return [2]int{200 * i, 200 * i} }, nil, 200 * time.Millisecond, n - 1, 5},
+		{"jobs whose first task has no duration", func(i int) [2]int { return [2]int{i / 2 * 1500, i/2*1500 + i%2*1000} },
+			[][]int{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8, 9}, {10, 11}}, 500 * time.Millisecond, n/2 - 1, 0},
+	} {
+		spec := flat(t, slices.Repeat([]int{1}, n)...)
+		spec.Clusters = tt.clusters
+		stays := make([][2]int, n)
+		for i := range stays {
+			stays[i] = tt.stay(i)
+		}
+		r := played(spec, stays)
+		if r.Hops != 0 || r.Reuse != corral.Seconds(tt.want) || r.Reuses != tt.of || r.PeakRate != tt.peak {
+			t.Errorf("%s: hop %s of %d, reuse %s of %d, %g starts a second, want %s of %d, %g", tt.name, r.Hop, r.Hops, r.Reuse,
+				r.Reuses, r.PeakRate, tt.want, tt.of, tt.peak)
+		}
+	}
+}
+
+// TestFewOverheads: means need five measurements, and the starts per second ten of either kind.
+func TestFewOverheads(t *testing.T) {
+	t.Parallel()
+	stays := make([][2]int, 12)
+	for i := range stays {
+		stays[i] = [2]int{1020 * i, 1020*i + 1000}
+	}
+	for _, tt := range []struct {
+		chain, alone int // tasks that wait for each other, and tasks that do not
+		hops, reuses int
+		peak         float64
+	}{
+		{5, 0, 0, 0, 0}, {6, 0, 5, 0, 0}, {0, 5, 0, 0, 0}, {0, 6, 0, 5, 0},
+		{6, 4, 5, 0, 0}, {6, 5, 5, 5, 1}, {10, 0, 9, 0, 0}, {11, 0, 10, 0, 1},
+	} {
+		spec := flat(t, slices.Repeat([]int{1}, tt.chain+tt.alone)...)
+		var edges [][2]int
+		for i := 1; i < tt.chain; i++ {
+			edges = append(edges, [2]int{i - 1, i})
+		}
+		g, err := dag.New(len(spec.Tasks), edges)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec.Graph = g
+		if r := played(spec, stays[:len(spec.Tasks)]); r.Hops != tt.hops || r.Reuses != tt.reuses || r.PeakRate != tt.peak {
+			t.Errorf("%d in a chain and %d alone: %d hops, %d reuses, %g starts a second, want %d, %d, %g", tt.chain, tt.alone,
+				r.Hops, r.Reuses, r.PeakRate, tt.hops, tt.reuses, tt.peak)
+		}
+	}
+}
+
+// TestReport: a report compares the makespan with its bounds, as far as the number of cpus is known.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	for cpus, want := range map[int]corral.RunReport{
+		0: {TaskTime: minutes(30), CriticalPath: minutes(20)},
+		2: {TaskTime: minutes(30), CriticalPath: minutes(20), CPUs: 2, LowerBound: minutes(20), ListSchedule: minutes(30), OverBound: 2, OverList: 40.0 / 30},
+		4: {TaskTime: minutes(30), CriticalPath: minutes(20), CPUs: 4, LowerBound: minutes(20), ListSchedule: minutes(20), OverBound: 2, OverList: 2},
+	} {
+		want.Makespan, want.Parallelism, want.WaitForWorkers = minutes(40), 0.75, minutes(5)
+		x := execution.New(flat(t, 2, 1))
+		for _, r := range []execution.Record{
+			{At: after(1), CPUs: cpus},
+			assigned(5, 1, "w", 0, 1), ended(5, 15, 1, "w", 0, 1, execution.Done),
+			assigned(20, 2, "w", 1, 1), ended(20, 40, 2, "w", 1, 1, execution.Done),
+		} {
+			x.Apply(r)
+		}
+		if diff := cmp.Diff(&want, x.Report(after(0).Time())); diff != "" {
+			t.Errorf("with %d cpus (-want +got):\n%s", cpus, diff)
+		}
+	}
+	if r := execution.New(flat(t, 1)).Report(start); r != nil {
+		t.Errorf("a report of a run in which nothing ran: %+v", r)
+	}
+}
+
+func minutes(n int) corral.Seconds { return corral.Seconds(time.Duration(n) * time.Minute) }

@@ -2,13 +2,16 @@ package execution_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/workflow/dag"
 )
@@ -144,6 +147,11 @@ func TestCheck(t *testing.T) {
 	}{
 		{"subworkflows", [][2]int{{0, 1}, {2, 3}}, net,
 			[]execution.SubSpec{{Name: "s", First: 0, End: 3}, {Name: "in", First: 1, End: 2}}, ""},
+		{"one with the last task", nil, net, []execution.SubSpec{{Name: "s", First: 2, End: 4, Rules: net}}, ""},
+		{"the category of a task of the next one", nil, net, []execution.SubSpec{{Name: "s", First: 0, End: 1, Rules: net}, {Name: "t", First: 1, End: 2}}, ""},
+		{"an empty one", nil, nil, []execution.SubSpec{{Name: "s", First: 2, End: 2}}, `subworkflow "s" has tasks 2 to 2 of 4`},
+		{"one task too many", nil, nil, []execution.SubSpec{{Name: "s", First: 2, End: 5}}, `subworkflow "s" has tasks 2 to 5 of 4`},
+		{"one task before the first", nil, nil, []execution.SubSpec{{Name: "s", First: -1, End: 2}}, `subworkflow "s" has tasks -1 to 2 of 4`},
 		{"one that waits for itself", [][2]int{{0, 2}, {2, 1}}, nil, []execution.SubSpec{{Name: "s", First: 0, End: 2}},
 			"the order of the subworkflows is a cycle: "},
 		{"one half in another", nil, nil, []execution.SubSpec{{Name: "s", First: 0, End: 2}, {Name: "t", First: 1, End: 3}},
@@ -162,6 +170,67 @@ func TestCheck(t *testing.T) {
 			Tasks: []execution.TaskSpec{{ID: "a"}, {ID: "b", Rules: c.rules}, {ID: "c"}, {ID: "d"}}}
 		if err := s.Check(); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestExitStatuses(t *testing.T) {
+	t.Parallel()
+	for list, want := range map[string][]int{"": nil, "3": {3}, "1, 64,255": {1, 64, 255}} {
+		if got, err := execution.ExitStatuses(list); err != nil || !slices.Equal(got, want) {
+			t.Errorf("ExitStatuses(%q) = %v, %v, want %v", list, got, err, want)
+		}
+	}
+	for list, word := range map[string]string{"0": "0", "256": "256", "3,": "", ",": "", "3,x": "x", "-1": "-1"} {
+		want := fmt.Sprintf("%q is not an exit status from 1 to 255", word)
+		if got, err := execution.ExitStatuses(list); got != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ExitStatuses(%q) = %v, %v, want %s", list, got, err, want)
+		}
+	}
+}
+
+// The end of a script that belongs to no unit, or to another try, changes nothing.
+func TestOddScriptEnds(t *testing.T) {
+	t.Parallel()
+	spec := flat(t, 1, 1)
+	spec.Tasks[0].Rules = &execution.Rules{Pre: &execution.Script{}}
+	spec.Subs = []execution.SubSpec{{Name: "s", First: 1, End: 2, Rules: &execution.Rules{Post: &execution.Script{}}}}
+	for _, end := range []execution.ScriptEnd{
+		{Unit: -1}, {Unit: 3}, {Unit: 4}, {Unit: 1}, {Unit: 2, Post: true}, {Unit: 0, Post: true}, {Unit: 0, Try: 1}, {Unit: 0, Round: 1},
+	} {
+		x := execution.New(spec)
+		before := []any{x.Task(0), x.Task(1), x.Counts()}
+		x.Apply(execution.Record{Script: &end})
+		if diff := cmp.Diff(before, []any{x.Task(0), x.Task(1), x.Counts()}); diff != "" {
+			t.Errorf("%+v (-before +after):\n%s", end, diff)
+		}
+	}
+}
+
+// A task that fails without an exit status, because it was cancelled or its worker was lost, aborts nothing.
+func TestAbortNeedsAnExitStatus(t *testing.T) {
+	t.Parallel()
+	lost := execution.Record{At: after(1), Returned: &execution.Giveback{Seqs: []int64{1}, Started: true}}
+	for _, tt := range []struct {
+		name string
+		once bool
+		end  execution.Record
+		want corral.TaskState // of a task that does not wait for the first one
+	}{
+		{"too many workers were lost", false, lost, corral.TaskReady},
+		{"it may begin only once", true, lost, corral.TaskReady},
+		{"cancelled", false, execution.Record{At: after(1), Cancelled: &execution.Cancellation{Tasks: []int32{0}}}, corral.TaskReady},
+		{"exit status 1", false, execution.Record{At: after(1), Finished: &execution.Outcome{Seq: 1, Attempt: 1, Status: execution.Failed,
+			Exit: 1, Worker: "w"}}, corral.TaskSkipped},
+	} {
+		spec := flat(t, 1, 1)
+		spec.Losses, spec.Tasks[0].Once, spec.Tasks[0].Retries = 1, tt.once, 0
+		spec.Tasks[0].Rules = &execution.Rules{Abort: &execution.Abort{Exit: 1}}
+		x := execution.New(spec)
+		x.Apply(assigned(0, 1, "w", 0, 1))
+		x.Apply(tt.end)
+		if first, second := x.Task(0).State, x.Task(1).State; first != corral.TaskFailed || second != tt.want {
+			t.Errorf("%s: the task is %s, and another one %s, want %s", tt.name, first, second, tt.want)
 		}
 	}
 }

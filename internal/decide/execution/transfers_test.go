@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/workflow/dag"
@@ -82,6 +84,43 @@ func TestTransfersBySite(t *testing.T) {
 	}
 	if none, _ := travelled(t, make([]execution.Travel, 10)); execution.Transfers(none, far) != nil {
 		t.Errorf("%+v of a run without any", execution.Transfers(none, far))
+	}
+}
+
+// TestTransfersOfJobs: the files of a job are transferred together, so its tasks count as one, provided that one worker
+// did all of them.
+func TestTransfersOfJobs(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		workers [4]string // of the tasks, two of which are a job
+		status  execution.Status
+		want    []corral.SiteTransfer
+	}{
+		{"one worker", [4]string{"v", "v", "w", "w"}, execution.Done, []corral.SiteTransfer{
+			{Site: "v", Jobs: 1, Bytes: 200, Took: corral.Seconds(60 * time.Millisecond), Latency: corral.Seconds(60 * time.Millisecond)},
+			{Site: "w", Jobs: 1, Bytes: 200, Took: corral.Seconds(60 * time.Millisecond), Latency: corral.Seconds(60 * time.Millisecond)}}},
+		{"one was done elsewhere", [4]string{"v", "w", "w", "w"}, execution.Done, []corral.SiteTransfer{
+			{Site: "w", Jobs: 1, Bytes: 200, Took: corral.Seconds(60 * time.Millisecond), Latency: corral.Seconds(60 * time.Millisecond)}}},
+		{"the last failed", [4]string{"v", "v", "w", "w"}, execution.Failed, []corral.SiteTransfer{
+			{Site: "v", Jobs: 1, Bytes: 200, Took: corral.Seconds(60 * time.Millisecond), Latency: corral.Seconds(60 * time.Millisecond)}}},
+	} {
+		spec := flat(t, 1, 1, 1, 1)
+		spec.Clusters = [][]int{{0, 1}, {2, 3}}
+		x := execution.New(spec)
+		for i, worker := range tt.workers {
+			x.Apply(assigned(i, int64(i+1), worker, int32(i), 1))
+			r := ended(i, i+1, int64(i+1), worker, int32(i), 1, execution.Done)
+			if i == 3 {
+				r.Finished.Status = tt.status
+			}
+			r.Finished.Way = &execution.Way{In: 10, Out: 20, Bytes: 100}
+			x.Apply(r)
+		}
+		all := execution.Transfers(x, func(worker string) string { return worker })
+		if diff := cmp.Diff(tt.want, all); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
 	}
 }
 

@@ -70,7 +70,7 @@ type units struct {
 	extras   map[int32]*extra
 	count    [states]int
 	failed   []int // tasks in StateFailed, in the order of their failures
-	reopened int   // number of tasks in failed that have left the state since
+	reopened bool  // some tasks in failed have left the state since
 }
 
 // newUnits returns units whose tasks wait for their parents.
@@ -106,7 +106,7 @@ func (us *units) move(i int32, on event) {
 	to := u.state.next(on)
 	switch StateFailed {
 	case u.state:
-		us.reopened++
+		us.reopened = true
 	case to:
 		us.sortOut(0, 0)
 		us.failed = append(us.failed, int(i))
@@ -118,13 +118,13 @@ func (us *units) move(i int32, on event) {
 
 // sortOut removes tasks first to end-1, and reopened tasks, from the failures.
 func (us *units) sortOut(first, end int32) {
-	if us.reopened == 0 && first == end {
+	if !us.reopened && first == end {
 		return
 	}
 	us.failed = slices.DeleteFunc(us.failed, func(i int) bool {
 		return us.tasks[i].state != StateFailed || int32(i) >= first && int32(i) < end
 	})
-	us.reopened = 0
+	us.reopened = false
 }
 
 // failures returns the tasks that failed permanently, in the order of their failures.

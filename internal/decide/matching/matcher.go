@@ -54,17 +54,6 @@ func (m *Matcher[T]) RemoveFunc(run *Run[T], which func(T) bool) []T {
 	return gone
 }
 
-// RemoveIf removes the jobs for which is returns true.
-func (m *Matcher[T]) RemoveIf(run *Run[T], is func(T) bool) (gone []T) {
-	for i := len(run.queued) - 1; i >= 0; i-- { // the job that replaces a removed one has already been checked
-		if j := run.queued[i]; is(j.Value) {
-			m.queue.remove(j)
-			gone = append(gone, j.Value)
-		}
-	}
-	return gone
-}
-
 // Open allows a slot to take jobs from now on.
 func (m *Matcher[T]) Open(s *Slot[T]) {
 	if s.open {
@@ -126,14 +115,14 @@ func (m *Matcher[T]) fill(s *Slot[T], now time.Time, share int) []T {
 		taken = append(taken, j.Value)
 	}
 	left := s.EndsAt.Sub(now) - m.StartMargin
-	for len(s.waiting) == 0 && m.queue.size > 0 {
+	for len(s.waiting) == 0 {
 		j := m.next(s, now, left)
 		if j == nil {
 			break
 		}
 		take(j)
 	}
-	if s.keptFor == nil && m.queue.size > 0 {
+	if s.keptFor == nil {
 		m.prefetch(s, s.soon(now, left), share, take)
 	}
 	return taken

@@ -174,3 +174,65 @@ func TestOnlyOpenSlotsTakeJobs(t *testing.T) {
 		t.Errorf("%d jobs were taken, want one", len(taken))
 	}
 }
+
+// A worker receives more jobs when half of its waiting jobs are used up, by number or by work.
+func TestPrefetchRefills(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		estimate     time.Duration
+		full, refill int // number of waiting jobs, and the largest number with which it gets more
+	}{
+		{time.Millisecond, 64, 32},
+		{50 * time.Millisecond, 3, 1},
+		{37500 * time.Microsecond, 4, 2},
+	} {
+		c := newCluster()
+		s := c.open("s", 1, 1000, time.Hour)
+		for range 500 {
+			c.push("", 0, 0, needs(1, tt.estimate))
+		}
+		c.match()
+		for left := tt.full; left >= tt.refill; left-- {
+			if waiting := len(s.Waiting()); waiting != left {
+				t.Fatalf("jobs of %s: %d wait, want %d", tt.estimate, waiting, left)
+			}
+			if left < tt.full {
+				if taken := len(c.match()); (taken > 0) != (left == tt.refill) {
+					t.Errorf("jobs of %s: with %d that wait the worker got %d", tt.estimate, left, taken)
+				}
+			}
+			c.free(s, s.Running()[0])
+		}
+	}
+}
+
+// Jobs wait behind a job with an estimate of up to 150 ms, until it has run for 300 ms. A slot with such a job is
+// restless.
+func TestPrefetchBehind(t *testing.T) {
+	t.Parallel()
+	const short = 150 * time.Millisecond
+	for _, tt := range []struct {
+		estimate, runs time.Duration // of the running job, before others are queued
+		want           bool
+	}{
+		{short, 0, true},
+		{short + 1, 0, false},
+		{time.Millisecond, 2 * short, true},
+		{time.Millisecond, 2*short + 1, false},
+	} {
+		c := newCluster()
+		s := c.open("s", 1, 1000, time.Hour)
+		c.push("", 0, 0, needs(1, tt.estimate))
+		c.match()
+		if restless := s.Restless(); restless != (tt.estimate <= short) {
+			t.Errorf("with a job of %s: restless %t", tt.estimate, restless)
+		}
+		c.now = c.now.Add(tt.runs)
+		for range 10 {
+			c.push("", 0, 0, needs(1, time.Millisecond))
+		}
+		if taken := c.match(); (len(taken) > 0) != tt.want {
+			t.Errorf("behind a job of %s that has run for %s %d jobs wait", tt.estimate, tt.runs, len(taken))
+		}
+	}
+}

@@ -2,7 +2,9 @@ package matching_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +60,45 @@ func TestManyClassesAreMerged(t *testing.T) {
 	})
 }
 
+// Merged classes have needs within a factor of 2, 4, 16 and so on: from a power of that factor to just below the next
+// one. Needs of any size are merged at last.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	// oddThrees distinguishes classes with the same needs but for a factor of 3.
+	oddThrees := func(needs matching.Resources) string {
+		return fmt.Sprint(strings.Count(fmt.Sprint(needs.CPUs, needs.MemoryMiB, needs.GPUs, needs.DiskMiB, needs.Time.Milliseconds()), "3") % 2)
+	}
+	for name, tt := range map[string]struct {
+		needs  []int // of each resource, in all combinations
+		takers func(matching.Resources) string
+		want   int
+		most   []int // of each resource, of the merged classes
+	}{
+		"a factor of 16": {[]int{1, 2, 4, 8, 16, 32, 64, 128}, func(matching.Resources) string { return "" }, 32, []int{8, 128}},
+		"any factor":     {[]int{0, 1, 3, 1 << 50}, oddThrees, 2*(32-1) + 1, []int{0, 1, 3, 1 << 50}},
+	} {
+		var all []matching.Class
+		for i := range int(math.Pow(float64(len(tt.needs)), 5)) {
+			nth := func() int {
+				n := tt.needs[i%len(tt.needs)]
+				i /= len(tt.needs)
+				return n
+			}
+			needs := corral.Resources{CPUs: nth(), MemoryMiB: nth(), GPUs: nth(), DiskMiB: nth()}
+			all = append(all, matching.Class{Needs: matching.Resources{Resources: needs, Time: time.Duration(min(nth(), 1<<40)) * time.Millisecond}, Jobs: 1})
+		}
+		got := matching.Merge(all, tt.takers)
+		if len(got) != tt.want {
+			t.Errorf("%s: %d classes of %d, want %d", name, len(got), len(all), tt.want)
+		}
+		if i := slices.IndexFunc(got, func(c matching.Class) bool {
+			return !slices.Contains(tt.most, c.Needs.CPUs) || !slices.Contains(tt.most, c.Needs.MemoryMiB)
+		}); i >= 0 {
+			t.Errorf("%s: a class needs %+v, want %v of each resource", name, got[i].Needs, tt.most)
+		}
+	}
+}
+
 // takers returns which of two hosts take a job with these needs: one has more cpus, the other more memory.
 func takers(needs matching.Resources) string {
 	const most = 1 << 30
@@ -68,5 +109,6 @@ func takers(needs matching.Resources) string {
 
 func holds(g, c matching.Class) bool {
 	return takers(c.Needs) == takers(g.Needs) && c.Needs.FitIn(g.Needs.Resources) && c.Needs.Time <= g.Needs.Time && c.Jobs <= g.Jobs &&
+		(c.Needs.MemoryMiB == 0) == (g.Needs.MemoryMiB == 0) && (c.Needs.Time == 0) == (g.Needs.Time == 0) &&
 		(c.Needs.GPUs == 0) == (g.Needs.GPUs == 0) && (c.Needs.DiskMiB == 0) == (g.Needs.DiskMiB == 0)
 }

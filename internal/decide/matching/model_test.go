@@ -205,7 +205,7 @@ func (c *cluster) anyRemoval(t *rapid.T) {
 	} else {
 		some := func(j *job) bool { return int64(j.seq)%4 != kept }
 		of = func(j *job) bool { return j.Run == run && some(j) }
-		gone = c.RemoveIf(run, some)
+		gone = c.RemoveFunc(run, some)
 	}
 	if i := slices.IndexFunc(gone, func(j *job) bool { return !of(j) }); i >= 0 {
 		t.Fatalf("job %d of another run was removed", gone[i].seq)

@@ -107,3 +107,27 @@ func TestOnlyRestlessSlotsNeedChecking(t *testing.T) {
 		}
 	})
 }
+
+// A worker sends results at once when nothing waits or when there are many, and lets tasks run until two seconds before
+// it leaves, or for nine tenths of a shorter time. Results for which other tasks wait are sent sooner.
+func TestResults(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		waiting, results int
+		want             bool
+	}{{0, 1, true}, {1, 1, false}, {9, 63, false}, {9, 64, true}, {0, 64, true}} {
+		if got := SendNow(tt.waiting, tt.results); got != tt.want {
+			t.Errorf("with %d jobs that wait, %d results are sent now: %t", tt.waiting, tt.results, got)
+		}
+	}
+	for endsIn, want := range map[time.Duration]time.Duration{
+		time.Minute: 58 * time.Second, 20 * time.Second: 18 * time.Second, 10 * time.Second: 9 * time.Second, 0: 0,
+	} {
+		if got := CutAfter(endsIn); got != want {
+			t.Errorf("a worker that leaves in %s lets tasks run for %s, want %s", endsIn, got, want)
+		}
+	}
+	if leaf, inner := ResultDelay(true), ResultDelay(false); inner <= 0 || leaf <= inner {
+		t.Errorf("results of leaves wait for %s, others for %s", leaf, inner)
+	}
+}

@@ -79,7 +79,8 @@ func mean(spans []span, source string) Expected {
 	}
 	n := float64(len(spans))
 	for _, s := range spans {
-		squares += (s.d.Seconds() - sum/n) * (s.d.Seconds() - sum/n)
+		from := s.d.Seconds() - sum/n
+		squares += from * from
 	}
 	seconds := func(s float64) corral.Seconds {
 		return corral.Seconds(time.Duration(s * float64(time.Second)).Round(time.Millisecond))

@@ -17,6 +17,9 @@ func TestExpect(t *testing.T) {
 	old := shaped(4, 60, 1000)
 	old.SubmittedAt = noon.Add(-8 * 24 * time.Hour)
 	old.StartedAt = old.SubmittedAt.Add(1000 * time.Minute)
+	week := old
+	week.SubmittedAt = now.Add(-7 * 24 * time.Hour)
+	week.StartedAt = week.SubmittedAt.Add(50 * time.Minute)
 	other := shaped(4, 60, 90)
 	other.Queue = "short"
 	minutes := func(n int) corral.Seconds { return corral.Seconds(time.Duration(n) * time.Minute) }
@@ -27,11 +30,19 @@ func TestExpect(t *testing.T) {
 	}{
 		"like pilots": {[]corral.Wait{shaped(4, 60, 10), shaped(4, 60, 30), shaped(512, 60, 500), old}, 4,
 			queueing.Expected{Wait: minutes(20), Spread: corral.Seconds(848528 * time.Millisecond), Waits: 2, Source: queueing.SourceLike}},
+		"three": {[]corral.Wait{shaped(4, 60, 10), shaped(4, 60, 20), shaped(4, 60, 60)}, 4,
+			queueing.Expected{Wait: minutes(30), Spread: corral.Seconds(1587451 * time.Millisecond), Waits: 3, Source: queueing.SourceLike}},
 		"no like pilot: 1024 cpus": {[]corral.Wait{shaped(4, 60, 10), shaped(4, 60, 30), other}, 1024,
 			queueing.Expected{Wait: minutes(20), Spread: corral.Seconds(848528 * time.Millisecond), Waits: 2, Source: queueing.SourceQueue}},
-		"none in the queue": {[]corral.Wait{other, old}, 4, queueing.Expected{Wait: minutes(90), Waits: 1, Source: queueing.SourceSite}},
-		"none but old ones": {[]corral.Wait{old}, 4, queueing.Expected{Wait: minutes(45), Source: queueing.SourceGuess}},
-		"none":              {nil, 4, queueing.Expected{Wait: minutes(45), Source: queueing.SourceGuess}},
+		"a week old": {[]corral.Wait{week, old}, 4, queueing.Expected{Wait: minutes(50), Waits: 1, Source: queueing.SourceLike}},
+		"longer than the mean": {append(vain(4, 50, 1), shaped(4, 60, 10)), 4,
+			queueing.Expected{Wait: minutes(30), Spread: corral.Seconds(1697056 * time.Millisecond), Waits: 2, Source: queueing.SourceLike}},
+		"as long as the mean": {append(vain(4, 10, 1), shaped(4, 60, 10)), 4,
+			queueing.Expected{Wait: minutes(10), Waits: 1, Source: queueing.SourceLike}},
+		"as long as the guess": {vain(4, 45, 1), 4, queueing.Expected{Wait: minutes(45), Source: queueing.SourceGuess}},
+		"none in the queue":    {[]corral.Wait{other, old}, 4, queueing.Expected{Wait: minutes(90), Waits: 1, Source: queueing.SourceSite}},
+		"none but old ones":    {[]corral.Wait{old}, 4, queueing.Expected{Wait: minutes(45), Source: queueing.SourceGuess}},
+		"none":                 {nil, 4, queueing.Expected{Wait: minutes(45), Source: queueing.SourceGuess}},
 		"many that gave up at once": {append(vain(4, 0, 100), shaped(4, 60, 30)), 4,
 			queueing.Expected{Wait: minutes(30), Waits: 1, Source: queueing.SourceLike}},
 		"none but such":  {vain(4, 0, 100), 4, queueing.Expected{Wait: minutes(45), Source: queueing.SourceGuess}},

@@ -88,8 +88,12 @@ func (l likes) says(within time.Duration) int {
 
 // class returns the class of a pilot with this number of cpus and walltime.
 func class(cpus int, walltime time.Duration) (a, b int) {
+	return min(bits.Len(uint(max(1, cpus)))-1, cpuClasses-1), timeClass(walltime)
+}
+
+func timeClass(walltime time.Duration) int {
 	minutes := uint64(max(1, walltime/time.Minute))
-	return min(bits.Len(uint(max(1, cpus)))-1, cpuClasses-1), min((bits.Len64(minutes)-1)/2, timeClasses-1)
+	return min((bits.Len64(minutes)-1)/2, timeClasses-1)
 }
 
 // steps returns the product-limit estimate of the share that has started, from sorted spans.
@@ -152,10 +156,7 @@ func (p *Predictor) estimate(a, b int, within time.Duration) (share float64, kno
 		for j, l := range p.classes[i] {
 			n := float64(l.says(within))
 			weights[i+1][j+1] = n + weights[i][j+1] + weights[i+1][j] - weights[i][j]
-			started[i+1][j+1] = started[i][j+1] + started[i+1][j] - started[i][j]
-			if n > 0 {
-				started[i+1][j+1] += n * l.within(within)
-			}
+			started[i+1][j+1] = n*l.within(within) + started[i][j+1] + started[i+1][j] - started[i][j]
 		}
 	}
 	between := func(in *[cpuClasses + 1][timeClasses + 1]float64, i, j, k, l int) float64 {
@@ -166,7 +167,7 @@ func (p *Predictor) estimate(a, b int, within time.Duration) (share float64, kno
 			least := math.Inf(1)
 			for i := range a + 1 {
 				for j := range b + 1 {
-					if n := between(&weights, i, j, k, l); n > 0.5 { // the weights are integers
+					if n := between(&weights, i, j, k, l); n > 0 { // sums of integers are exact
 						least = min(least, between(&started, i, j, k, l)/n)
 					}
 				}
@@ -185,10 +186,8 @@ var boundShares = []float64{0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3,
 // bound returns the largest share whose bound is within a time, based on pilots with half to twice as many cpus and
 // similar walltimes.
 func (p *Predictor) bound(cpus int, walltime, within time.Duration) float64 {
-	_, b := class(cpus, walltime)
 	like := slices.DeleteFunc(Near(cpus, p.waits), func(w corral.Wait) bool {
-		_, c := class(w.Hosts*w.CPUs, time.Duration(w.Walltime))
-		return c != b
+		return timeClass(time.Duration(w.Walltime)) != timeClass(walltime)
 	})
 	for _, share := range boundShares {
 		if q := Bound(like, share, p.now); !q.AtLeast && time.Duration(q.Wait) <= within {

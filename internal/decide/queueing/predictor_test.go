@@ -2,6 +2,7 @@ package queueing_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,6 +25,9 @@ func TestPredict(t *testing.T) {
 	for i := range 10 {
 		ten = append(ten, shaped(4, 60, 1+i))
 	}
+	atOnce := func(cpus, walltime int) []corral.Wait { // ten that start at once
+		return slices.Repeat([]corral.Wait{shaped(cpus, walltime, 0)}, 10)
+	}
 	for name, c := range map[string]struct {
 		waits                  []corral.Wait
 		cpus, walltime, within int
@@ -40,6 +44,9 @@ func TestPredict(t *testing.T) {
 		"one that waits counts as longer":     {append(ten[:9:9], waiting(60)), 4, 60, 9, 9.0 / 10, 9},
 		"many that gave up at once":           {append(ten[:10:10], vain(1, 0, 100)...), 4, 60, 10, 1, 10},
 		"one that waits in vain":              {[]corral.Wait{shapedVain(4, 60)}, 4, 60, 30, 0, 1},
+		"smaller ones start sooner":           {append(ten[:10:10], atOnce(1, 60)...), 4, 60, 6, 0.6, 10},
+		"shorter ones start sooner":           {append(ten[:10:10], atOnce(4, 1)...), 4, 60, 6, 0.6, 10},
+		"small, short ones start sooner":      {slices.Concat(ten, atOnce(1, 60), atOnce(4, 1), atOnce(1, 1)), 4, 60, 6, 0.6, 10},
 		"small ones waited longer: all alike": {append(ten[:10:10], shaped(1, 60, 20)), 1, 60, 6, 6.0 / 11, 1},
 	} {
 		p := queueing.NewPredictor(c.waits, noon.Add(time.Hour))
@@ -76,6 +83,60 @@ func TestNothingIsKnown(t *testing.T) {
 	}
 	if got := queueing.NewPredictor(vain(4, 5, 3), noon).Predict(4, time.Hour, 5*time.Minute); !got.Known || got.Estimate != 0 {
 		t.Errorf("that none started within five minutes is known: %+v", got)
+	}
+}
+
+// The estimate is based on the latest 200 waits of like pilots.
+func TestLatestWaitsCount(t *testing.T) {
+	t.Parallel()
+	waits := []corral.Wait{shaped(4, 60, 1)} // too long ago
+	for i := range 200 {
+		waits = append(waits, shaped(4, 60, 10+i%2*20))
+	}
+	p := queueing.NewPredictor(waits, noon.Add(time.Hour))
+	for within, want := range map[int]float64{9: 0, 10: 0.5, 29: 0.5, 30: 1} {
+		if got := p.Predict(4, time.Hour, time.Duration(within)*time.Minute); got.Estimate != want || got.Waits != 200 {
+			t.Errorf("within %d minutes: %+v, want %v of 200", within, got, want)
+		}
+	}
+}
+
+// Pilots of any size have a class: the largest and the longest are like each other.
+func TestLargestClass(t *testing.T) {
+	t.Parallel()
+	const cpus, minutes = 1 << 20, 1 << 22
+	p := queueing.NewPredictor([]corral.Wait{shaped(cpus, minutes, 10), shaped(64*cpus, 8*minutes, 30), shaped(0, 0, 5)}, noon)
+	for _, factor := range []int{1, 2, 30} {
+		got := p.Predict(factor*cpus, time.Duration(factor)*minutes*time.Minute, 10*time.Minute)
+		if got.Waits != 2 || got.Estimate != 0.5 {
+			t.Errorf("%d times as large: %+v, want one of two", factor, got)
+		}
+	}
+	if got := p.Predict(cpus/2, minutes*time.Minute, 10*time.Minute); got.Waits != 0 {
+		t.Errorf("half as large: %+v, want none alike", got)
+	}
+	if got := p.Predict(cpus, minutes*time.Minute/4, 10*time.Minute); got.Waits != 0 {
+		t.Errorf("a quarter as long: %+v, want none alike", got)
+	}
+	if got := p.Predict(1, time.Second, 5*time.Minute); got.Waits != 1 || got.Estimate != 1 {
+		t.Errorf("the smallest: %+v, want the one", got)
+	}
+}
+
+// The bound is the largest share for which Bound is within the time. Of 200 waits, which count as 10, the 9th bounds a
+// share of 0.6 and the longest one of 0.7; of the latest 160, which count as 8, the 6th bounds 0.4. Much wider, much
+// narrower and longer pilots do not count.
+func TestPredictBoundShares(t *testing.T) {
+	t.Parallel()
+	var waits []corral.Wait
+	for i := range 200 {
+		waits = append(waits, shaped(4, 60, 1+i), shaped(16, 60, 500), shaped(1, 60, 0), shaped(4, 300, 500))
+	}
+	p := queueing.NewPredictor(waits, noon.Add(time.Hour))
+	for within, want := range map[int]float64{200: 0.7, 199: 0.6, 180: 0.6, 179: 0.4, 160: 0.4} {
+		if got := p.Predict(4, time.Hour, time.Duration(within)*time.Minute); got.Bound != want {
+			t.Errorf("within %d minutes: %+v, want a bound of %v", within, got, want)
+		}
 	}
 }
 

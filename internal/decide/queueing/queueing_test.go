@@ -58,6 +58,7 @@ func TestStats(t *testing.T) {
 		{"one still waits", []corral.Wait{waitOf(1), waitOf(2), waitOf(3), waiting(30)}, within(2), beyond(30), 3, 1},
 		{"one gave up between", []corral.Wait{waitOf(1), gaveUp(2), waitOf(3), waitOf(4)}, within(3), within(4), 4, 1},
 		{"gave up when another started", []corral.Wait{waitOf(2), gaveUp(2)}, within(2), beyond(2), 2, 1},
+		{"gave up when another started, in another order", []corral.Wait{gaveUp(2), waitOf(2), gaveUp(2), waitOf(2)}, within(2), beyond(2), 2, 2},
 		{"the site's clock is behind", []corral.Wait{waitOf(-1)}, within(0), within(0), 0, 0},
 	} {
 		want := []corral.WaitStats{{Queue: "long", Hosts: 1, CPUs: 2, Walltime: corral.Seconds(time.Hour), Count: len(tt.waits), Censored: tt.censored,
@@ -91,8 +92,8 @@ func TestWaitsOfUnknownLength(t *testing.T) {
 
 func TestStatsByShape(t *testing.T) {
 	t.Parallel()
-	wide, short, long := waitOf(50), waitOf(2), waitOf(9)
-	wide.Hosts, short.Queue, long.Walltime = 4, "debug", corral.Seconds(2*time.Hour)
+	wide, big, short, long := waitOf(50), waitOf(20), waitOf(2), waitOf(9)
+	wide.Hosts, big.CPUs, short.Queue, long.Walltime = 4, 8, "debug", corral.Seconds(2*time.Hour)
 	type line struct {
 		queue    string
 		hosts    int
@@ -100,11 +101,12 @@ func TestStatsByShape(t *testing.T) {
 		median   corral.Seconds
 	}
 	var got []line
-	for _, s := range queueing.Stats([]corral.Wait{wide, waitOf(1), long, short}, noon) {
+	for _, s := range queueing.Stats([]corral.Wait{wide, big, waitOf(1), long, short}, noon) {
 		got = append(got, line{s.Queue, s.Hosts, s.Walltime, s.Median.Wait})
 	}
 	minutes := func(n int) corral.Seconds { return corral.Seconds(time.Duration(n) * time.Minute) }
-	want := []line{{"debug", 1, minutes(60), minutes(2)}, {"long", 1, minutes(60), minutes(1)}, {"long", 1, minutes(120), minutes(9)}, {"long", 4, minutes(60), minutes(50)}}
+	want := []line{{"debug", 1, minutes(60), minutes(2)}, {"long", 1, minutes(60), minutes(1)}, {"long", 1, minutes(120), minutes(9)},
+		{"long", 1, minutes(60), minutes(20)}, {"long", 4, minutes(60), minutes(50)}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(line{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -146,7 +148,7 @@ func TestBound(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", tt.name, got, want)
 		}
 	}
-	for share, want := range map[float64]int{0.5: 100, 0.75: 220, 0.9: 580, 0.95: 1180} {
+	for share, want := range map[float64]int{0: 20, 1: 59_900, 0.5: 100, 0.75: 220, 0.9: 580, 0.95: 1180} {
 		if got := queueing.BoundNeeds(share); got != want {
 			t.Errorf("BoundNeeds(%g) = %d, want %d", share, got, want)
 		}
@@ -191,6 +193,39 @@ func TestBoundIsAboveTheTrueQuantile(t *testing.T) {
 			if above < cases*93/100 { // 95 %, less two standard deviations
 				t.Errorf("share %g, %d waits: above in %d of %d cases", share, n, above, cases)
 			}
+		}
+	}
+}
+
+// Waits in another queue do not count; waits whose queue is unknown, and all waits if the queue is, do.
+func TestIn(t *testing.T) {
+	t.Parallel()
+	asked, byDefault, other, unknown := waitOf(1), waitOf(2), waitOf(3), waitOf(4)
+	byDefault.Queue, byDefault.Default = "", "long"
+	other.Queue, other.Default = "short", "long"
+	unknown.Queue = ""
+	all := []corral.Wait{asked, byDefault, other, unknown}
+	for queue, want := range map[string][]corral.Wait{
+		"long": {asked, byDefault, unknown}, "short": {other, unknown}, "gpu": {unknown}, "": all,
+	} {
+		if diff := cmp.Diff(want, queueing.In(queue, all)); diff != "" {
+			t.Errorf("in %q (-want +got):\n%s", queue, diff)
+		}
+	}
+}
+
+// Pilots with half to twice as many cpus are near.
+func TestNear(t *testing.T) {
+	t.Parallel()
+	var all []corral.Wait
+	for _, hosts := range []int{1, 2, 3, 4, 8, 9} { // of two cpus
+		w := waitOf(1)
+		w.Hosts = hosts
+		all = append(all, w)
+	}
+	for cpus, want := range map[int][]corral.Wait{8: all[1:5], 7: all[1:4], 2: all[:2], 100: {}} {
+		if diff := cmp.Diff(want, queueing.Near(cpus, all)); diff != "" {
+			t.Errorf("near %d (-want +got):\n%s", cpus, diff)
 		}
 	}
 }

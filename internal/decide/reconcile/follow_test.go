@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +33,8 @@ func TestFollowerIsWantedWhenItsPlaceIsFree(t *testing.T) {
 		asked   corral.Ask
 		planned time.Duration
 		waits   []corral.Wait
+		expects time.Duration // wait for which it was planned
+		short   bool          // both have a walltime of ten minutes
 		at      time.Duration // new time of the follower; 0: unchanged
 		submit  bool          // whether it is submitted at its planned time
 	}{
@@ -43,6 +46,14 @@ func TestFollowerIsWantedWhenItsPlaceIsFree(t *testing.T) {
 			waits: []corral.Wait{waited(8 * time.Second)}, at: after - 8*time.Second},
 		{name: "others have waited, for long", earlier: []corral.Job{alive(1, corral.JobRunning)}, planned: 2 * time.Hour,
 			waits: []corral.Wait{waited(40 * time.Minute)}, at: after - time.Minute},
+		{name: "others have waited, a little longer than planned", earlier: []corral.Job{alive(1, corral.JobRunning)},
+			planned: 2 * time.Hour, waits: []corral.Wait{waited(8 * time.Second)}, expects: 5 * time.Second, at: after - 3*time.Second},
+		{name: "others have waited for less than planned", earlier: []corral.Job{alive(1, corral.JobRunning)},
+			planned: 2 * time.Hour, waits: []corral.Wait{waited(8 * time.Second)}, expects: time.Minute, at: after},
+		{name: "others have waited for long, and it is short", earlier: []corral.Job{alive(1, corral.JobRunning)},
+			planned: 2 * time.Hour, waits: []corral.Wait{waited(40 * time.Minute)}, short: true, at: after - 30*time.Second},
+		{name: "it runs almost as planned", earlier: []corral.Job{alive(1, corral.JobRunning)}, planned: after + 30*time.Second,
+			at: after},
 		{name: "it runs as planned", earlier: []corral.Job{alive(1, corral.JobRunning)}, planned: after + 20*time.Second,
 			submit: true},
 		{name: "it came too early", earlier: []corral.Job{late}, planned: 2 * time.Hour, at: -2 * time.Minute},
@@ -57,11 +68,14 @@ func TestFollowerIsWantedWhenItsPlaceIsFree(t *testing.T) {
 			t.Parallel()
 			p := glideinWith(resubmit.Policy{}, tt.earlier...)
 			p.Walltime, p.Asked = corral.Seconds(time.Hour), tt.asked
+			if tt.short {
+				p.Walltime = corral.Seconds(10 * time.Minute)
+			}
 			if tt.wanted != 0 {
 				p.NotBefore = t0.Add(tt.wanted)
 			}
 			g := follower(8, p)
-			g.NotBefore = t0.Add(tt.planned)
+			g.NotBefore, g.FollowsWait = t0.Add(tt.planned), corral.Seconds(tt.expects)
 			w := World{Site: corral.Site{State: corral.SiteReady}, Glideins: []corral.Glidein{p, g}, Waits: tt.waits}
 			var want []Retime
 			if tt.at != 0 {
@@ -72,7 +86,11 @@ func TestFollowerIsWantedWhenItsPlaceIsFree(t *testing.T) {
 				t.Fatalf("at once (-want +got):\n%s", diff)
 			}
 			if tt.at != 0 {
-				if why := got[0].Reason; !strings.Contains(why, "it takes over from glidein 7, ") {
+				sooner := fmt.Sprintf("; %s sooner, because waits are longer than planned", corral.Seconds(after-tt.at))
+				why := got[0].Reason
+				if !strings.Contains(why, "it takes over from glidein 7, ") ||
+					strings.HasSuffix(why, sooner) != (0 < after-tt.at && after-tt.at <= time.Minute) ||
+					tt.at == after && strings.Contains(why, "sooner") {
 					t.Errorf("it says %q", why)
 				}
 			} else if got := submits(w, latestOf(t0, g.NotBefore), g.ID); got != tt.submit {

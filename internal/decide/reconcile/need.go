@@ -87,7 +87,7 @@ func unlessSuspended(w World, actions []Action) []Action {
 func credentialTimes(w World) []time.Time {
 	times := credential.Turns(w.Site.Credentials, 0)
 	for _, g := range w.Glideins {
-		if !g.State.Terminal() && len(times) > 0 {
+		if !g.State.Terminal() {
 			times = append(times, credential.Turns(w.Site.Credentials, time.Duration(g.Walltime))...)
 		}
 	}

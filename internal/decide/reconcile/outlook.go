@@ -68,10 +68,10 @@ func runningOutlook(now time.Time, w World, g corral.Glidein, a corral.Job) corr
 	if verdict != resubmit.Again {
 		return corral.Outlook{Next: corral.NextFinish, At: leave, Why: why}
 	}
-	if g.Overlap > 0 { // without an overlap, this attempt is the last to end by then
-		at = latestOf(at, notBefore)
+	// An attempt that overlapped this one may have failed, and its back-off may last longer.
+	return corral.Outlook{
+		Next: corral.NextSubmit, Attempt: nextNumber(g), At: latestOf(at, notBefore), Why: why + early,
 	}
-	return corral.Outlook{Next: corral.NextSubmit, Attempt: nextNumber(g), At: at, Why: why + early}
 }
 
 // succession returns the outlook of two generations: the later one takes over.

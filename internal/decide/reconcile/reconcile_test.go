@@ -77,6 +77,11 @@ func TestDecideSite(t *testing.T) {
 	setup := func(o corral.Outcome, transient bool) corral.Job {
 		return siteJobOver(corral.SetupJob, 1, o, transient)
 	}
+	ahead := func(d time.Duration) corral.Job {
+		j := setup(corral.OutcomeFailed, true)
+		j.EndedAt = t0.Add(d)
+		return j
+	}
 	tests := []struct {
 		name  string
 		state corral.SiteState
@@ -91,6 +96,8 @@ func TestDecideSite(t *testing.T) {
 		{"setup failed for good", corral.SiteStaging, []corral.Job{setup(corral.OutcomeFailed, false)}, 0, []string{"fail"}},
 		{"setup failed, may pass: too early", corral.SiteStaging, []corral.Job{setup(corral.OutcomeFailed, true)}, 0, []string{}},
 		{"setup failed, may pass: later", corral.SiteStaging, []corral.Job{setup(corral.OutcomeFailed, true)}, time.Minute, []string{"submit setup"}},
+		{"setup failed, may pass: in 58 s, by a clock that was set back", corral.SiteStaging, []corral.Job{ahead(58 * time.Second)}, 0, []string{}},
+		{"setup failed, may pass: later than any back-off, by a clock that was set back", corral.SiteStaging, []corral.Job{ahead(59 * time.Second)}, 0, []string{"submit setup"}},
 		{"setup failed three times", corral.SiteStaging, []corral.Job{setup(corral.OutcomeFailed, true), setup(corral.OutcomeLost, false), setup(corral.OutcomeFailed, true)}, time.Minute, []string{"fail"}},
 		{"ready", corral.SiteReady, []corral.Job{setup(corral.OutcomeDone, false)}, 0, []string{}},
 		{"exiting while setup runs", corral.SiteExiting, []corral.Job{{Kind: corral.SetupJob, State: corral.JobRunning}}, 0, []string{"cancel"}},
@@ -171,6 +178,29 @@ func TestDecideGlidein(t *testing.T) {
 	}
 }
 
+// A site that is being removed is cleaned up once none of its glideins has an attempt.
+func TestDecideExitingWaitsForGlideins(t *testing.T) {
+	t.Parallel()
+	cancelled := glideinWith(resubmit.Policy{}, alive(1, corral.JobRunning))
+	cancelled.Asked, cancelled.State, cancelled.Reason = corral.AskCancel, corral.GlideinRemoving, "asked to cancel"
+	deleted := glideinWith(resubmit.Policy{}, over(1, corral.OutcomeRemoved))
+	deleted.Asked, deleted.State, deleted.Reason = corral.AskCancel, corral.GlideinDeleted, "removed"
+	for _, tt := range []struct {
+		name     string
+		glideins []corral.Glidein
+		want     []string
+	}{
+		{"one works", []corral.Glidein{deleted, glideinWith(resubmit.Policy{}, alive(1, corral.JobRunning))}, []string{"ask cancel"}},
+		{"one is being cancelled", []corral.Glidein{cancelled, deleted}, []string{"cancel"}},
+		{"all have left", []corral.Glidein{deleted, deleted}, []string{"submit cleanup"}},
+	} {
+		w := World{Site: corral.Site{State: corral.SiteExiting, PackageDigest: digest}, Glideins: tt.glideins}
+		if diff := cmp.Diff(tt.want, kinds(Decide(t0, w))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
 // After a forced removal or a failure, no job is left running at the site.
 func TestDecideGoneSiteCancelsAttempts(t *testing.T) {
 	t.Parallel()
@@ -197,7 +227,8 @@ func TestEndNamesNodes(t *testing.T) {
 		want []corral.LostHost
 	}{
 		"it says which":                {Sighting{Report: reported, Node: "n1"}, 0, lost},
-		"corrald was away at that":     {Sighting{Report: reported}, time.Hour, nameless},
+		"corrald was just there":       {Sighting{Report: reported}, 10 * time.Minute, lost},
+		"corrald was away at that":     {Sighting{Report: reported}, 10*time.Minute + time.Second, nameless},
 		"it could not say anything":    {Sighting{Node: "n1"}, 0, silent},
 		"not even how it ended":        {Sighting{Node: "n1", Killed: ByDisappeared}, 0, vanished},
 		"it was ended by its walltime": {Sighting{Node: "n1", Killed: ByWalltime}, 0, nil},
@@ -452,6 +483,13 @@ func TestDue(t *testing.T) {
 	lapped.Overlap = corral.Seconds(20 * time.Second)
 	lost := glideinWith(forever, over(1, corral.OutcomeLost))
 	_, retry, _ := lost.Next(t0)
+	condor := condorGlidein(forever)
+	condor.NotBefore = planned.NotBefore
+	finished := planned
+	finished.State = corral.GlideinFinished
+	expires := func(carried bool) corral.Site {
+		return corral.Site{Credentials: []credential.Credential{{Kind: credential.Token, NotAfter: t0.Add(5 * time.Minute), Carried: carried}}}
+	}
 	tomorrow := siteJobOver(corral.SetupJob, 1, corral.OutcomeFailed, true)
 	tomorrow.EndedAt = t0.Add(24 * time.Hour)
 	for _, tt := range []struct {
@@ -464,7 +502,15 @@ func TestDue(t *testing.T) {
 		{"a planned start", World{Glideins: []corral.Glidein{planned}}, t0.Add(time.Hour)},
 		{"a start that is planned for later", World{Later: t0.Add(Ahead + time.Minute), Glideins: []corral.Glidein{planned}}, t0.Add(time.Minute)},
 		{"an overlap", World{Glideins: []corral.Glidein{planned, lapped}}, t0.Add(35 * time.Second)},
+		{"no overlap: the end of the walltime is an event", World{Glideins: []corral.Glidein{glideinWith(forever, alive(1, corral.JobRunning))}}, t0.Add(7 * 24 * time.Hour)},
 		{"a back-off", World{Glideins: []corral.Glidein{planned, lapped, lost}}, retry},
+		{"a package of glideins to be staged again", World{Jobs: []corral.Job{staged(digest, corral.OutcomeFailed, true)},
+			Needs: map[corral.ClusterID]Need{3: ready()}, Glideins: []corral.Glidein{condor}}, t0.Add(siteJobBackoff)},
+		{"an upgrade", World{Installed: Installed{Newer: newer}}, time.Time{}},
+		{"an upgrade to be tried again", World{Installed: Installed{Newer: newer}, Jobs: []corral.Job{staged(newer.Digest, corral.OutcomeFailed, true)}}, t0.Add(siteJobBackoff)},
+		{"a credential", World{Site: expires(false), Glideins: []corral.Glidein{planned}}, t0.Add(5 * time.Minute)},
+		{"a credential that an attempt of a minute must not outlive", World{Site: expires(true), Glideins: []corral.Glidein{planned}}, t0.Add(4*time.Minute + 1)},
+		{"a credential that nothing needs", World{Site: expires(true), Glideins: []corral.Glidein{finished}}, t0.Add(5 * time.Minute)},
 		{"a setup job to be tried again", World{Jobs: []corral.Job{siteJobOver(corral.SetupJob, 1, corral.OutcomeFailed, true)}}, t0.Add(siteJobBackoff)},
 		{"a setup job that ended tomorrow, by a clock that was set back", World{Site: corral.Site{State: corral.SiteStaging}, Jobs: []corral.Job{tomorrow}}, time.Time{}},
 	} {

@@ -152,3 +152,17 @@ func TestPaceOfRefusals(t *testing.T) {
 		t.Errorf("%v are submitted, want one", submit)
 	}
 }
+
+// Attempts that were requested a moment ago leave less room for others, until SubmitWindow has passed.
+func TestPaceLeavesTheRest(t *testing.T) {
+	t.Parallel()
+	for asked, want := range map[int]int{0: 10, 5: 10, 12: 8, 19: 1, 20: 0, 25: 0} {
+		w := World{Site: corral.Site{State: corral.SiteReady}, Over: slices.Repeat([]corral.Job{{CreatedAt: t0, EndedAt: t0}}, asked)}
+		for id := range 10 {
+			w.Glideins = append(w.Glideins, wanting(corral.GlideinID(id+1), 0))
+		}
+		if submit, _ := turnsOf(t0.Add(SubmitWindow-1), w); len(submit) != want {
+			t.Errorf("after %d attempts %d are submitted, want %d", asked, len(submit), want)
+		}
+	}
+}

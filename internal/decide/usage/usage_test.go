@@ -1,6 +1,7 @@
 package usage_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -61,8 +62,44 @@ func TestSum(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
+	// Someone else's tasks used all of a pilot: the user who requested it has no row.
+	bobs := []usage.Work{{Attempt: 2, User: "ann", Site: "grid", Workflow: "fold", Used: 2 * hour}}
+	want := []usage.Row{{Key: usage.Key{User: "ann"}, Used: 2 * hour}}
+	if diff := cmp.Diff(want, usage.Sum(all, attempts[1:], bobs, usage.ByUser)); diff != "" {
+		t.Errorf("of a pilot without idle time (-want +got):\n%s", diff)
+	}
 	if rows := usage.Sum(all, nil, nil); len(rows) != 0 {
 		t.Errorf("of nothing: %v", rows)
+	}
+}
+
+// Times that are too large to be added count for no more than the pilot held.
+func TestFalseTimes(t *testing.T) {
+	t.Parallel()
+	pilot := []usage.Attempt{{ID: 1, User: "ann", Cores: 2, From: at(0), To: at(1)}}
+	forever := usage.CoreTime(math.MaxInt64)
+	for _, work := range [][]usage.Work{
+		{{Attempt: 1, User: "ann", Used: forever, Lost: forever}},
+		{{Attempt: 1, User: "ann", Used: hour, Lost: forever}, {Attempt: 1, User: "ann", Used: forever}},
+		{{Attempt: 1, User: "ann", Used: forever}, {Attempt: 1, User: "ann", Used: 1, Lost: forever}},
+		{{Attempt: 1, User: "ann", Used: forever - 1}, {Attempt: 1, User: "ann", Used: 1}, {Attempt: 1, User: "ann", Lost: -hour}},
+	} {
+		for _, row := range usage.Sum(usage.Window{Since: at(0), Until: at(24)}, pilot, work) {
+			if row.Allocated() != 2*hour || row.Used < 0 || row.Lost < 0 || row.Idle < 0 {
+				t.Errorf("%+v gives %+v, want 2 hours", work, row)
+			}
+		}
+	}
+	others := []usage.Work{{Used: forever, Lost: 1}, {Used: forever, Lost: -hour}} // on cores that no pilot provided
+	if got := usage.Sum(usage.Window{}, nil, others); len(got) != 1 || got[0].Used != forever || got[0].Lost != 1 {
+		t.Errorf("of others: %+v", got)
+	}
+}
+
+func TestHours(t *testing.T) {
+	t.Parallel()
+	if got := (36 * hour / 8).Hours(); got != 4.5 {
+		t.Errorf("%v hours, want 4.5", got)
 	}
 }
 
@@ -87,6 +124,9 @@ func TestWindow(t *testing.T) {
 	from, to := usage.NewWindow(at(1), time.Time{}, now).Hours()
 	if want := begin.Unix() / 3600; from != want+1 || to != want+6 {
 		t.Errorf("hours %d to %d, want %d to %d", from, to, want+1, want+6)
+	}
+	if from, to := usage.NewWindow(at(1), at(3), now).Hours(); from != begin.Unix()/3600+1 || to != begin.Unix()/3600+3 {
+		t.Errorf("whole hours %d to %d", from, to)
 	}
 	if from, _ := usage.NewWindow(time.Time{}, time.Time{}, now).Hours(); from != 0 {
 		t.Errorf("the beginning is hour %d", from)

@@ -180,7 +180,7 @@ func (d *Dispatcher) Cancel(run corral.RunID, jobs ...int64) {
 	if f == nil || d.closed {
 		return
 	}
-	gone := d.matcher.RemoveIf(f.jobs, func(e *entry) bool { return is(e.job.Key()) })
+	gone := d.matcher.RemoveFunc(f.jobs, func(e *entry) bool { return is(e.job.Key()) })
 	if len(gone) > 0 {
 		f.tell(event{returned: &handBack{entries: gone, reason: "cancelled"}})
 	}

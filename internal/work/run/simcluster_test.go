@@ -192,7 +192,7 @@ func (c *simCluster) Cancel(run corral.RunID, jobs ...int64) {
 	is := func(key execution.Key) bool { return len(jobs) == 0 || slices.Contains(jobs, key.Seq) }
 	c.mu.Lock()
 	var gone []execution.Key
-	for _, h := range c.matcher.RemoveIf(c.runOf(run), func(h *simHeld) bool { return is(h.job.Key()) }) {
+	for _, h := range c.matcher.RemoveFunc(c.runOf(run), func(h *simHeld) bool { return is(h.job.Key()) }) {
 		gone = append(gone, h.job.Key())
 	}
 	for key, h := range c.held {
