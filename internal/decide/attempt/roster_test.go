@@ -163,7 +163,7 @@ func TestIdle(t *testing.T) {
 			t.Errorf("%s: idle %v, want %v", name, got, c.want)
 		}
 	}
-	r := NewRoster("t", jobfiles.Pilot{Hosts: 1}, nil, "n1")
+	r := NewRoster("t", jobfiles.PilotOrder{Shape: corral.Shape{Hosts: 1}}, nil, "n1")
 	r.Workers[0].Start()
 	r.Workers[0].Register(at(0))
 	idle(r.Workers[0], 1000)

@@ -426,9 +426,9 @@ func TestOddAdditions(t *testing.T) {
 		{"repeated", execution.Addition{First: 0, Count: 3}, 0, 0},
 		{"one is missing", execution.Addition{First: 4, Count: 1}, 0, 0},
 		{"too many", execution.Addition{First: 3, Count: execution.MostTasks - 2}, 0, 0},
-		{"wait for the last", execution.Addition{First: 3, Count: 1, After: []execution.Wait{{Task: 2, When: execution.Ended}}}, 1, 0},
-		{"wait for itself", execution.Addition{First: 3, Count: 1, After: []execution.Wait{{Task: 3, When: execution.Ended}}}, 1, 1},
-		{"wait for nothing", execution.Addition{First: 3, Count: 1, After: []execution.Wait{{Task: -1, When: execution.Ended}}}, 1, 1},
+		{"wait for the last", execution.Addition{First: 3, Count: 1, After: []execution.Condition{{Task: 2, When: execution.Ended}}}, 1, 0},
+		{"wait for itself", execution.Addition{First: 3, Count: 1, After: []execution.Condition{{Task: 3, When: execution.Ended}}}, 1, 1},
+		{"wait for nothing", execution.Addition{First: 3, Count: 1, After: []execution.Condition{{Task: -1, When: execution.Ended}}}, 1, 1},
 	} {
 		x := execution.New(execution.Spec{Open: true})
 		x.Apply(execution.Record{At: 1, Added: &execution.Addition{Count: 3, Needs: corral.Resources{CPUs: 1}, Estimate: 1000}})

@@ -160,7 +160,7 @@ func TestHoldRestsOnTheLastAttempts(t *testing.T) {
 		}
 	}
 	for n := range 2 * corral.HoldHistory {
-		r.must(CreateGlidein{Glidein: corral.Glidein{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)}})
+		r.must(CreateGlidein{Glidein: corral.Glidein{Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)}}})
 		r.must(Submit{Kind: corral.PilotJob, Glidein: r.lastGlidein})
 		r.must(MoveJob{r.lastJob, corral.JobEvent{Move: corral.JobSubmit}})
 		r.must(MoveJob{r.lastJob, corral.JobEvent{Move: corral.JobEnd, Outcome: corral.OutcomeLost}})

@@ -10,7 +10,8 @@ here=$PWD
 # shellcheck source=/dev/null
 . "$1/env"
 export TZ=UTC LC_ALL=C
-rm -rf /tmp/w; scancel -u root;  mkdir -p /tmp/w/out; cd /tmp/w
+mkdir /tmp/w /tmp/w/out || exit 1 # the recorded paths are below it
+scancel -u root; cd /tmp/w
 node=$(scontrol show hostnames $(sed -n 's/^NodeName=\(p[^ ]*\) .*/\1/p' "$SLURM_CONF"))
 ok=$(sbatch --parsable -J done --comment "rule_a wildcards" --wrap true)
 seven=$(sbatch --parsable -J seven --wrap 'exit 7')
