@@ -74,16 +74,6 @@ func (a Ask) exceeds(before Ask) bool {
 	return a != before && (before == AskNothing || a == AskCancel)
 }
 
-// A Shape is the request of one batch job: hosts of equal size for a walltime. A host runs one worker, which has all of
-// the host's cpus, memory and GPUs.
-type Shape struct {
-	Hosts     int     `json:"hosts"`
-	CPUs      int     `json:"cpus"`                 // per host
-	MemoryMiB int     `json:"memory_mib,omitempty"` // per host; 0 in a request: machine × cpus ÷ the machine's cpus
-	GPUs      int     `json:"gpus,omitempty"`       // per host
-	Walltime  Seconds `json:"walltime_s"`           // from the job's start
-}
-
 // A Glidein is one provisioning request: a shape at a site, and a policy for the time after its walltime.
 type Glidein struct {
 	ID          GlideinID `json:"id"`

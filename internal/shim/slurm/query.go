@@ -187,7 +187,9 @@ func (c *call) chosen(q *query, since time.Time) ([]job, error) {
 
 // jobs requests tasks of the folder's run, and converts them to jobs.
 func (c *call) jobs(q api.TaskQuery) ([]job, error) {
-	tasks, err := untilAnswered(c, func() ([]api.TaskStatus, error) { return c.client.QueryTasks(c.ctx, c.folder.Run, q) })
+	tasks, err := untilAnswered(c, func() ([]api.TaskStatus, error) {
+		return c.client.QueryTasks(c.ctx, c.folder.Run, q)
+	})
 	if err != nil {
 		return nil, err
 	}
