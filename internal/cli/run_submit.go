@@ -45,7 +45,7 @@ func (v runVerbs) submitCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "in", Usage: "copy `FILE` to each task's own folder; may be repeated"},
 			&cli.StringSliceFlag{Name: "out", Usage: "keep `FILE` of the task's own folder; may be repeated"},
 			&cli.StringFlag{Name: "stdin", Usage: "read the tasks' stdin from `FILE`"},
-			&cli.StringFlag{Name: "stdout", Usage: "write stdout to `FILE` (default: for `corral runs log` to show)"},
+			&cli.StringFlag{Name: "stdout", Usage: "write stdout to `FILE` (default: keep it for `corral runs log`)"},
 			&cli.StringFlag{Name: "stderr", Usage: "write stderr to `FILE`"},
 			&cli.IntFlag{Name: "cpus", Value: 1, Usage: "`N` cpus for each task"},
 			&cli.StringFlag{Name: "memory", Usage: "`SIZE` of memory for each task, such as 4GiB"},

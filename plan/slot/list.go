@@ -25,8 +25,8 @@ type List struct {
 	taken  []Piece
 }
 
-// A rest is a free part of a slot: a number of processors that are free in an interval. The last rest of an extensible
-// slot has no end.
+// A rest is a free part of a slot: a number of processors that are free in an interval. The last one of an
+// extensible slot has no end.
 type rest struct {
 	start, end time.Duration
 	processors int

@@ -91,7 +91,7 @@ func (x Values) MarshalJSON() ([]byte, error) {
 func (x *Values) UnmarshalJSON(b []byte) error {
 	var object map[string]float64
 	if err := json.Unmarshal(b, &object); err != nil {
-		return fmt.Errorf("%.40s is not an object of metrics", b)
+		return fmt.Errorf("%.40s is not an object with metrics", b)
 	}
 	*x = Values{}
 	for name, v := range object {

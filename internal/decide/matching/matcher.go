@@ -23,7 +23,7 @@ type Matcher[T any] struct {
 	cpus    int        // total of slots
 }
 
-// Queued returns the number of jobs that are on no slot.
+// Queued returns the number of jobs that are not in a slot.
 func (m *Matcher[T]) Queued() int { return m.queue.size }
 
 // Push queues a new job behind the queued jobs of the same priority.

@@ -7,9 +7,9 @@ import (
 	"sort"
 )
 
-// A queue holds the jobs that are on no slot. Jobs of nearly the same shape share a bucket, so that the best job for a
-// slot is found by looking at one job per bucket, however many are queued. The buckets are sorted by their first jobs,
-// so that only few buckets need to be examined.
+// A queue holds the jobs that are not in a slot. Jobs of nearly the same shape share a bucket, so that the best job for
+// a slot is found by looking at one job per bucket, however many are queued. The buckets are sorted by their first
+// jobs, so that only few buckets need to be examined.
 type queue[T any] struct {
 	buckets map[shape]*bucket[T]
 	sorted  []*bucket[T] // the buckets of the map

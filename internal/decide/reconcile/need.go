@@ -169,7 +169,7 @@ func reasons(tries []corral.Job) string {
 }
 
 // wantsPackage reports whether g may soon need its package. A package is not staged for a glidein whose live attempts
-// need it no more, because the glidein may never request another attempt.
+// no longer need it, because the glidein may never request another attempt.
 func wantsPackage(now time.Time, g corral.Glidein) bool {
 	if g.Asked != corral.AskNothing || g.State.Terminal() {
 		return false

@@ -89,7 +89,7 @@ func serving(now time.Time, w World, j corral.Job) []Action {
 	return nil
 }
 
-// latestStart returns when a setup or cleanup job that has not started is abandoned.
+// latestStart returns the time at which a setup or cleanup job is abandoned if it has not started.
 func latestStart(j corral.Job) time.Time {
 	return j.CreatedAt.Add(time.Duration(corral.DefaultQueueTimeout))
 }

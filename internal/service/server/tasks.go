@@ -140,7 +140,7 @@ func (h *taskHandlers) list(c *rest.Call) error {
 	return c.JSON(rest.Whole(texts, strconv.FormatInt(next, 10)))
 }
 
-// await waits until the tasks given by number have ended, or the time is over.
+// await waits until the tasks with the given numbers have ended, or the time is up.
 func (h *taskHandlers) await(c *rest.Call, id corral.RunID, choice run.Choice) error {
 	timeout := c.Query.Timeout()
 	c.Query.OneOf("wait", api.UntilEnded)

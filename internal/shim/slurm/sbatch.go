@@ -249,7 +249,7 @@ func (c *call) waits(sub *submission) (waits []api.Condition, err error) {
 		}
 	}
 	for _, d := range sub.dependencies.List {
-		// Jobs submitted at the same time may not wait for each other, because each is checked before it exists itself.
+		// Jobs submitted together cannot wait for each other, because each is checked before any of them exists.
 		if d.When == notation.Singleton {
 			earlier, err := c.jobs(api.TaskQuery{
 				States: []corral.TaskState{corral.TaskWaiting, corral.TaskReady, corral.TaskRunning},

@@ -127,7 +127,7 @@ func TestDraftRefuses(t *testing.T) {
 		{"cpus", here, func(in *api.NewEnsemble) { in.CPUs = 9 },
 			"site: local takes no pilots of 9 cpus now: see `corral site show local`"},
 		{"unit", hourly, func(*api.NewEnsemble) {},
-			"budget: 1ch is in ch, and pilots at site local cost EUR: both need one unit"},
+			"budget: 1ch is in ch, but pilots at site local cost EUR: use the same unit for both"},
 		{"error", here, func(in *api.NewEnsemble) { in.Error = "5" },
 			`error: "5" must be 0, uniform:SHARE with a share of at most 1, or lognormal:S, transformation:S or host:S with S of at most 3`},
 		{"spss and short pilots", here, func(in *api.NewEnsemble) {

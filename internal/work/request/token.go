@@ -14,7 +14,8 @@ import (
 var digestRule = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // Token returns the token requested by who at now, without an id; access.CheckMint decides whether who may create it.
-// The default owner is who, which is refused for corrald's own user, who does not need a token.
+// The default owner is the caller, except for corrald's own user: the request is refused, because that user does not
+// need a token.
 func Token(in api.NewToken, who access.Caller, now time.Time) (corral.Token, error) {
 	var k checker
 	t := corral.Token{Name: in.Name, Owner: cmp.Or(in.Owner, who.Name), Role: cmp.Or(in.Role, corral.RoleUser),
@@ -41,8 +42,8 @@ func Token(in api.NewToken, who access.Caller, now time.Time) (corral.Token, err
 // usualLife is the default validity of a token.
 const usualLife = 90 * 24 * time.Hour
 
-// expiring returns a token that is valid for life from now; 0 means the default, but not beyond until, the expiry of
-// the token that requests it.
+// expiring sets the expiry of a token to now plus life (0: the default), but at most to until, the expiry of the token
+// that requests it.
 func expiring(t corral.Token, life time.Duration, until, now time.Time) corral.Token {
 	t.ExpiresAt = now.Add(cmp.Or(life, usualLife)).UTC().Truncate(time.Millisecond)
 	if life == 0 && !until.IsZero() && until.Before(t.ExpiresAt) {

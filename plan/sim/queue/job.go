@@ -61,7 +61,7 @@ func (m Machine) Refuses(j Job) string {
 	return ""
 }
 
-// next returns the first instant from at on at which a pass may happen.
+// next returns the first instant, at or after at, at which a pass may happen.
 func (m Machine) next(at time.Duration) time.Duration {
 	if m.Interval <= 0 {
 		return at
