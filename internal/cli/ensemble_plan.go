@@ -214,7 +214,8 @@ func amountIn(text string, unit cost.Unit) (cost.Amount, error) {
 		a, err = cost.ParseAmount(text + string(unit))
 	}
 	if err == nil && a.Unit != unit {
-		err = corral.Errorf(corral.Invalid, "%s is in %s, but the budget is in %s: use the same unit for both", a, a.Unit, unit)
+		err = corral.Errorf(corral.Invalid, "%s is in %s, but the budget is in %s: use the same unit for both", a,
+			a.Unit, unit)
 	}
 	return a, err
 }

@@ -81,8 +81,8 @@ func (in EnsembleRequest) check(unit cost.Unit) error {
 	case !slices.Contains(Algorithms, in.Algorithm):
 		return corral.ErrorAt(corral.Invalid, "--algorithm", "%.40q is none of %q", in.Algorithm, Algorithms)
 	case in.Budget.Unit != unit:
-		return corral.ErrorAt(corral.Invalid, "--budget", "%s is in %s, but the price is in %s: use the same unit for both",
-			in.Budget, in.Budget.Unit, unit)
+		return corral.ErrorAt(corral.Invalid, "--budget",
+			"%s is in %s, but the price is in %s: use the same unit for both", in.Budget, in.Budget.Unit, unit)
 	case in.Deadline <= 0:
 		return corral.ErrorAt(corral.Invalid, "--deadline", "%s is not a positive duration", in.Deadline)
 	case in.Deadline > corral.Seconds(366*24*time.Hour):
