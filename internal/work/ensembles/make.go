@@ -217,7 +217,8 @@ func direct(row record.Ensemble, flows []*workflow.Workflow) (d Direction, err e
 	budget, err := cost.ParseAmount(row.Goal.Budget)
 	if err == nil && budget.Unit != p.Terms.Unit {
 		err = corral.Errorf(corral.Invalid,
-			"%s is in %s, but pilots at site %s cost %s: use the same unit for both", budget, budget.Unit, row.Pilots.Site, p.Terms.Unit)
+			"%s is in %s, but pilots at site %s cost %s: use the same unit for both",
+			budget, budget.Unit, row.Pilots.Site, p.Terms.Unit)
 	}
 	if err != nil {
 		return d, corral.ErrorAt(corral.Invalid, "budget", "%w", err)
