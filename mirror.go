@@ -36,7 +36,7 @@ type Mirror struct {
 	UpdatedAt time.Time    `json:"updated_at"`
 }
 
-// MirrorHealth holds the measurements of a mirror. Their weight decreases with age, by half for each day.
+// MirrorHealth holds the measurements of a mirror. Their weight halves every day.
 // The zero value describes a mirror that was never tried.
 type MirrorHealth struct {
 	Successes  float64   `json:"successes"` // transfers that delivered the correct bytes

@@ -1,11 +1,11 @@
 package corral
 
-// A Shape is the request of one batch job: hosts of equal size for a walltime. A host runs one worker, which has all of
-// the host's cpus, memory and GPUs.
+// A Shape is the request of one batch job: hosts of equal size for a walltime. A host runs one worker with these cpus,
+// this memory and these GPUs.
 type Shape struct {
 	Hosts     int     `json:"hosts"`
 	CPUs      int     `json:"cpus"`                 // per host
-	MemoryMiB int     `json:"memory_mib,omitempty"` // per host; 0 in a request: machine × cpus ÷ the machine's cpus
+	MemoryMiB int     `json:"memory_mib,omitempty"` // per host; 0: the machine's × cpus ÷ its cpus, if known
 	GPUs      int     `json:"gpus,omitempty"`       // per host
 	Walltime  Seconds `json:"walltime_s"`           // from the job's start
 }

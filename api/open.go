@@ -60,7 +60,7 @@ type TaskTimes struct {
 	Grace     corral.Seconds `json:"grace_s,omitempty"`      // from SIGTERM to SIGKILL; 0: two seconds
 }
 
-// A Condition is a condition of a task: another task of its run must reach a given point.
+// A Condition delays a task until another task of its run reaches a given point.
 type Condition struct {
 	Task int  `json:"task"` // its number
 	When When `json:"when"`

@@ -17,7 +17,7 @@ type Orphan struct {
 	State     string         `json:"state"`                 // QUEUED, RUNNING, ENDED; UNKNOWN: no such job
 	StartedAt time.Time      `json:"started_at,omitzero"`
 
-	*corral.Shape        // of a live pilot, from its order; nil: none
+	*corral.Shape        // of a live pilot, from its order; otherwise nil: check it before its fields
 	Cluster       string `json:"cluster,omitempty"` // the cluster whose HTCondor pool its workers join
 
 	Kept    string           `json:"kept,omitempty"`       // why it cannot be adopted; empty: it can

@@ -202,7 +202,7 @@ func TestGlideinConfigRefuses(t *testing.T) {
 		c := good
 		change(&c)
 		if text, err := c.text(); err == nil {
-			t.Errorf("%s: Text() = %q, want an error", name, text)
+			t.Errorf("%s: text() = %q, want an error", name, text)
 		}
 	}
 }

@@ -162,7 +162,7 @@ func (w *Workflow) DoneBefore() []bool {
 // tasks does not overflow.
 const mostBytes = 1 << 42
 
-// Bytes returns the total known size of the files that task i reads and writes, limited to mostBytes.
+// Bytes returns the total known size of the files that task i reads and writes, limited to 4 TiB.
 func (w *Workflow) Bytes(i int) (sum int64) {
 	for _, file := range slices.Concat(w.Tasks[i].Inputs, w.Tasks[i].Outputs) {
 		sum = min(AddBytes(sum, w.FileSizes[file]), mostBytes)

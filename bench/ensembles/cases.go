@@ -41,7 +41,7 @@ func longer(w plan.Work, factor int64) plan.Work {
 }
 
 // grid returns the given number of budgets and deadlines, evenly spaced between an ensemble's bounds, which are rounded
-// up to whole dollars and hours as in the authors' program (corral-thesis, §2.5).
+// up to whole dollars and hours as in the authors' program.
 func grid(e ensemble.Ensemble, t ensemble.Terms, points int) (budgets []cost.Money, deadlines []time.Duration) {
 	b := e.Bounds(t)
 	const dollar = 1_000_000

@@ -23,7 +23,7 @@ func (p played) String() string {
 	return fmt.Sprintf("figure %s, %s, %s, %d", p.figure, p.application, p.kind, p.x)
 }
 
-// broken lists the claims of the thesis (corral-thesis, F76 to F78) that the panels do not confirm. With -long, the
+// broken lists the claims of the thesis that the panels do not confirm. With -long, the
 // winners are compared in all cells of figure 6.6 (20 of 25 must agree), and SPSS must be the best in all cases with
 // tasks sixteen times as long; without -long, only the applications with long tasks are compared, and nine in ten cases
 // are enough.
@@ -79,7 +79,7 @@ func (p played) published(was map[value]float64) bool {
 	return best("SPSS") > max(best("DPDS"), best("WA-DPDS"))
 }
 
-// missed lists our own requirements that are not met (corral-thesis, F80; docs/ensembles.md): the rehearsal must be no
+// missed lists our own requirements that are not met (docs/ensembles.md): the rehearsal must be no
 // worse than all others in 99 of 100 cases without errors and delays, and in 90 if runtimes err by 20 % and machines
 // are 300 s late. A guarded plan must be no worse than WA-DPDS in 80 if runtimes err by half. No budget may be
 // exceeded.

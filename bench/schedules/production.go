@@ -32,7 +32,7 @@ type production struct {
 func (p production) perSecond() float64 { return float64(p.tasks) / p.took.Seconds() }
 
 // cyberShake simulates E2.7: which share of the cores can be used by a submit host that starts a given number of tasks
-// per second (trap T16). For a part of the workflow, all numbers are reduced in proportion, including the starts per
+// per second. For a part of the workflow, all numbers are reduced in proportion, including the starts per
 // second.
 func (s *study) cyberShake(tasks int) error {
 	var all []production

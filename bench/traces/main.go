@@ -6,8 +6,8 @@
 //
 // Each round runs a program untraced, in mode processes, in mode io, and in mode io without a filter, one after the
 // other. Ratios are taken within a round, because a machine's speed changes from one minute to the next. The tracer is
-// that of embedded/ptrace and runs in this process, as it does in a worker. The start time of the command corral is
-// also measured.
+// that of internal/embedded/ptrace and runs in this process, as it does in a worker. The start time of the command
+// corral is also measured.
 package main
 
 import (

@@ -181,7 +181,7 @@ func TestRun(t *testing.T) {
 	}
 	fetched, err := quick.run(t.Context(), in, out)
 	if fetched || err != nil {
-		t.Errorf("Run = %v, %v, want a file to be missing", fetched, err)
+		t.Errorf("run = %v, %v, want a file to be missing", fetched, err)
 	}
 	b, err := os.ReadFile(out)
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
@@ -196,17 +196,17 @@ func TestRun(t *testing.T) {
 		t.Errorf("to be sent: %q, %v", b, err)
 	}
 	if _, err := quick.run(t.Context(), filepath.Join(dir, "nothing"), out); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("Run without a file = %v", err)
+		t.Errorf("run without a file = %v", err)
 	}
 }
 
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	if s := methodsAd(false); !strings.Contains(s, "\nSupportedMethods = \"http,https\"\n") || !strings.Contains(s, "MultipleFileSupport = true\n") {
-		t.Errorf("Methods = %q", s)
+		t.Errorf("methodsAd = %q", s)
 	}
 	if s := methodsAd(true); !strings.Contains(s, ",osdf,") {
-		t.Errorf("Methods = %q", s)
+		t.Errorf("methodsAd = %q", s)
 	}
 	for _, scheme := range strings.Split(unserved, ",") {
 		if slices.Contains(strings.Split(served, ","), scheme) {

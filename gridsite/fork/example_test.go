@@ -13,7 +13,8 @@ import (
 
 // A job runs on this machine. The program polls until it has ended, reads its output, and removes its directory.
 func Example() {
-	ctx := context.Background()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
 	dir, err := os.MkdirTemp("", "fork")
 	if err != nil {
 		fmt.Println(err)

@@ -111,7 +111,7 @@ func (b *Batch) Cancel(ctx context.Context, tag string, grace time.Duration) err
 	return b.CancelMany(ctx, []string{tag}, grace)
 }
 
-// CancelMany cancels up to 8 jobs concurrently.
+// CancelMany cancels a limited number of jobs at a time.
 func (b *Batch) CancelMany(ctx context.Context, tags []string, grace time.Duration) error {
 	return b.Each(ctx, fault.SiteCancel, eachScript, tags, atOnce, cancelScript, jobdir.Seconds(grace))
 }
@@ -122,7 +122,7 @@ func (b *Batch) Forget(ctx context.Context, tag string) error {
 	return b.ForgetMany(ctx, []string{tag})
 }
 
-// ForgetMany forgets up to 8 jobs concurrently.
+// ForgetMany forgets a limited number of jobs at a time.
 func (b *Batch) ForgetMany(ctx context.Context, tags []string) error {
 	return b.Each(ctx, fault.SiteForget, eachScript, tags, atOnce, jobdir.Forget, rand.Text())
 }

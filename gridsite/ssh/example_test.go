@@ -11,7 +11,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite/ssh"
 )
 
-// The first command logs in. A host whose key is unknown is trusted only at the user's request.
+// The first command logs in. A host whose key is unknown is not trusted until the user has confirmed the key, for
+// instance with [ssh.Conn.Connect].
 func ExampleNew() {
 	ctx := context.Background()
 	conn, err := ssh.New("ssh://ann@login.hpc.example.org", ssh.Options{AgentSocket: os.Getenv("SSH_AUTH_SOCK")})
@@ -24,7 +25,7 @@ func ExampleNew() {
 	var key *gridsite.HostKeyError
 	if errors.As(err, &key) && key.Problem == gridsite.HostKeyUnknown {
 		fmt.Println("compare with the site's documentation:", key.Fingerprint)
-		err = conn.Connect(ctx, true)
+		return
 	}
 	fmt.Printf("%d %s %v\n", result.Exit, result.Stdout, err)
 }
@@ -38,11 +39,15 @@ func ExampleOwnKey() {
 	}
 	defer os.RemoveAll(home)
 	line, err := ssh.OwnKey(home, "corral@example.org")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	fields := strings.Fields(line)
-	fmt.Println(fields[0], fields[2], err)
+	fmt.Println(fields[0], fields[2])
 	again, err := ssh.OwnKey(home, "corral@example.org")
 	fmt.Println(again == line, err)
 	// Output:
-	// ssh-ed25519 corral@example.org <nil>
+	// ssh-ed25519 corral@example.org
 	// true <nil>
 }

@@ -113,7 +113,7 @@ func New(contact string, options Options) (*Conn, error) {
 // ctx ends, the command's process group is killed.
 //
 // If a command was sent but did not report its end, the error is of kind Unknown: the command may have had any effect.
-// If the login shell did not reach the command within 30 s, the error is also Unknown, because the shell may still
+// If the login shell did not reach the command in time, the error is also Unknown, because the shell may still
 // reach the command.
 func (c *Conn) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
 	mark := rand.Text()

@@ -15,7 +15,7 @@ import (
 )
 
 // An ensemble on the embedded cluster, with more workflows than its budget pays for: as many are completed as in the
-// simulation, but for one at most, within the budget, and corrald is killed twice meanwhile (corral-thesis, F7F).
+// simulation, but for one at most, within the budget, and corrald is killed twice meanwhile.
 func TestEnsembleEmbedded(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, "CORRALD_LEASE=5s")

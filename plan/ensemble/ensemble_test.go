@@ -66,7 +66,7 @@ func TestBilling(t *testing.T) {
 	}
 }
 
-// With 200 workflows, a float64 cannot distinguish the two scores (trap T32). A score compares exactly like the
+// With 200 workflows, a float64 cannot distinguish the two scores. A score compares exactly like the
 // exponential sum.
 func TestScores(t *testing.T) {
 	t.Parallel()

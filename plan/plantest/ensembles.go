@@ -12,7 +12,7 @@ import (
 )
 
 // Three returns the worked example of three workflows a, b and c, each with one task followed by three tasks, and one
-// task after these (corral-thesis, E6.6; Malawski, Juve, Deelman and Nabrzyski, Future Generation Computer Systems 48,
+// task after these (Malawski, Juve, Deelman and Nabrzyski, Future Generation Computer Systems 48,
 // 2015). It is used with a deadline of 6 hours and a budget of 18 machine-hours.
 func Three() ensemble.Ensemble {
 	return ensemble.Ensemble{

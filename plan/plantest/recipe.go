@@ -14,9 +14,8 @@ import (
 
 // Draw generates workflows of five applications, of any size. Their structure and the distributions of runtimes are
 // those of the workflow generator with which the thesis made its ensembles (Bharathi, Chervenak, Deelman, Mehta, Su and
-// Vahi: Characterization of scientific workflows, WORKS 2008; the constants are those of corral-thesis, §1.6.10). These
-// distributions differ from those of the thesis's profiles: an mProjectPP takes 13.59 s here, and 1.73 s there (trap
-// T37).
+// Vahi: Characterization of scientific workflows, WORKS 2008; the constants are those of its program). These
+// distributions differ from those of the thesis's profiles: an mProjectPP takes 13.59 s here, and 1.73 s there.
 //
 // Parameters that the constants do not determine (compression ratios of archives and pictures, sizes of the parts of
 // lanes) are estimated from the generator's output, see each recipe. The generator itself has no seed, so published

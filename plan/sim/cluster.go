@@ -9,9 +9,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A cluster represents the dispatcher of a personal cluster: it keeps the state for a matcher, as embedded/dispatch
-// does, and reports events to the run. Only Failures disturb its communication with workers, so most of production's
-// bookkeeping is not needed.
+// A cluster represents the dispatcher of a personal cluster: it keeps the state for a matcher, as
+// internal/embedded/dispatch does, and reports events to the run. Only Failures disturb its communication with workers,
+// so most of production's bookkeeping is not needed.
 type cluster struct {
 	*clock
 	run     *run

@@ -10,8 +10,8 @@ import (
 )
 
 // A member represents one worker from both sides: slot is the dispatcher's view of the worker; room and the lists are
-// its actual state. It starts waiting jobs in the same way as embedded/worker, using the same rules from package
-// matching.
+// its actual state. It starts waiting jobs in the same way as internal/embedded/worker, using the same rules from
+// package matching.
 type member struct {
 	c     *cluster
 	pilot *pilot

@@ -70,8 +70,7 @@ func All(problem plan.Problem, p *plan.Plan) []*Breach {
 	return c.all
 }
 
-// A checker collects the violations of a plan. Each test breaks a valid plan in one way and expects the name of one
-// rule.
+// A checker collects the violations of a plan.
 type checker struct {
 	problem plan.Problem
 	plan    *plan.Plan

@@ -140,7 +140,7 @@ func (in EnsembleRequest) published(s cloud.Scenario) *PublishedOutcome {
 }
 
 // static makes a plan with SPSS and simulates it: as published, the plan is carried out literally; otherwise it is
-// carried out under its guard. As published, an admitted workflow counts as completed (trap T21).
+// carried out under its guard. As published, an admitted workflow counts as completed.
 func (in EnsembleRequest) static(s cloud.Scenario, out *EnsembleOutcome) cloud.Outcome {
 	r := in.spss(s.Terms)
 	p := r.Make(s.Ensemble)

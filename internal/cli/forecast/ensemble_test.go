@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/plan/plantest"
 )
 
-// asked returns the request for the worked example with its constraints (corral-thesis, E6.6).
+// asked returns the request for the worked example with its constraints.
 func asked(change func(*EnsembleRequest)) EnsembleRequest {
 	low := ensemble.Share(500_000)
 	in := EnsembleRequest{Algorithm: WADPDS, Budget: cost.Amount{Money: 18_000_000, Unit: "USD"},

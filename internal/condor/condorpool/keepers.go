@@ -49,7 +49,7 @@ type Releases interface {
 	Prune(keep []string) error
 }
 
-// A Submitter is a cluster's job queue. It must be closed.
+// A Submitter passes the jobs of runs to a pool's schedd. It must be closed.
 type Submitter interface {
 	run.Dispatcher
 	Close()

@@ -1,9 +1,9 @@
 // Package schedd implements run.Dispatcher on an HTCondor schedd.
 //
 // A job of a run becomes one HTCondor job. Its key is a digest of its tasks and their attempts, by which corrald
-// recognizes the job after a restart, whatever number the schedd has assigned. A job has a parcel (see package parcel)
-// in D/jobs/KEY; on the worker the pilot binary is the job's executor. Config.Dir/RUN contains the run's event log and
-// its note, which records the run's name in the schedd.
+// recognizes the job after a restart, whatever number the schedd has assigned. A job has a parcel (see package
+// transfer) in D/jobs/KEY; on the worker the pilot binary is the job's executor. Config.Dir/RUN contains the run's
+// event log and its note, which records the run's name in the schedd.
 //
 // # Promises
 //

@@ -14,7 +14,7 @@ package attempt
 
 import "time"
 
-// A Left is the reason why a worker left of its own accord; the first four match embedded/worker's Reasons.
+// A Left is the reason why a worker left of its own accord; the first four match internal/embedded/worker's Reasons.
 type Left string
 
 const (

@@ -193,14 +193,14 @@ func TestNumbersOfStaleJobsAreSkipped(t *testing.T) {
 func TestReasonLeavesTheRest(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]func(*extra){
-		"nothing":       func(*extra) {},
-		"cause":         func(e *extra) { e.cause = OverTime },
-		"inputs":        func(e *extra) { e.changed = []string{"in"} },
-		"estimate":      func(e *extra) { e.longest = time.Hour },
-		"memory":        func(e *extra) { e.memory = raise{1, 2} },
-		"attempts":      func(e *extra) { e.floor = 3 },
-		"lost workers":  func(e *extra) { e.losses = 1 },
-		"a cancelation": func(e *extra) { e.cancel.is = true },
+		"nothing":        func(*extra) {},
+		"cause":          func(e *extra) { e.cause = OverTime },
+		"inputs":         func(e *extra) { e.changed = []string{"in"} },
+		"estimate":       func(e *extra) { e.longest = time.Hour },
+		"memory":         func(e *extra) { e.memory = raise{1, 2} },
+		"attempts":       func(e *extra) { e.floor = 3 },
+		"lost workers":   func(e *extra) { e.losses = 1 },
+		"a cancellation": func(e *extra) { e.cancel.is = true },
 	} {
 		us := newUnits(newPlan(Spec{Graph: graph(t, 1), Tasks: []TaskSpec{{ID: "t", CPUs: 1, Estimate: time.Second}}}))
 		var want extra

@@ -1,4 +1,4 @@
-// Package parcel carries the files of a job to a machine that does not see its run's directory, and back.
+// Package transfer carries the files of a job to a machine that does not see its run's directory, and back.
 //
 // A parcel is a folder. [Pack] fills it on the sender's side with the job's description, and in/ with its inputs. On
 // the other machine, in a folder with the same contents, [Execute] runs the tasks as a worker does, and adds a

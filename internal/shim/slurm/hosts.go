@@ -2,7 +2,7 @@ package slurm
 
 // Scripts that start programs on nodes themselves read the list of a job's nodes with scontrol. This requires no
 // request to corrald: the arguments contain all the information. Errors in a list have Slurm's wording, but exit status
-// 1; Slurm exits with 0, as for an empty list.
+// 1; Slurm exits with 0, both then and for an empty list.
 
 import (
 	"cmp"

@@ -80,7 +80,6 @@ func known(name string) bool {
 // whoever returns the calling user.
 func whoever() submitter {
 	me := submitter{UID: os.Getuid(), GID: os.Getgid()}
-	// A static program reads only /etc/passwd, which does not contain the users of a directory service.
 	me.Name, me.Group = os.Getenv("USER"), strconv.Itoa(me.GID)
 	if u, err := user.Current(); err == nil {
 		me.Name = u.Username

@@ -203,7 +203,7 @@ func TestFormatVariables(t *testing.T) {
 	}
 }
 
-// A list of rows has one line for the tasks of an array that wait for the same reason.
+// The tasks of an array that wait share a row, except for those whose dependency can never be met.
 func TestRows(t *testing.T) {
 	s, started := &spec{}, time.Date(2026, 11, 26, 13, 0, 0, 0, time.UTC)
 	jobs := []job{

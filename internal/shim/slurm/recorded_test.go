@@ -259,7 +259,7 @@ func sorted(text string) string { return strings.Join(slices.Sorted(strings.Line
 // differs explains why a command's output differs from Slurm's.
 func differs(line string) string {
 	for beginning, reason := range map[string]string{
-		"squeue -j 17_104,18_[1-2] -r": "Slurm shows 18_0, for which nobody has asked",
+		"squeue -j 17_104,18_[1-2] -r": "Slurm shows 18_0, which was not requested",
 		"sacct -j 17_104 -n":           "Slurm shows nothing of a task that waits",
 		"sinfo -N -l":                  "the node has a feature",
 	} {

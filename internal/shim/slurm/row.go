@@ -24,7 +24,7 @@ type row struct {
 // rows converts jobs, sorted by id, to rows. Tasks of an array that have not started share a row, unless each is true.
 func rows(jobs []job, each bool, now time.Time) []*row {
 	var list []*row
-	arrays := map[string]*row{} // array, state and reason :: its row
+	arrays := map[string]*row{} // array and kind of wait :: its row
 	for i := range jobs {
 		r := &row{job: &jobs[i], now: now}
 		if r.ArrayID != 0 && !each && r.Started.IsZero() {
@@ -134,7 +134,8 @@ func (r *row) end() time.Time {
 	return r.Ended
 }
 
-// start returns the time at which the job began to run. A job cancelled before its start counts as begun at that time.
+// start returns the time at which the job began to run. A job that was cancelled before its start counts as started
+// when it was cancelled.
 func (r *row) start() time.Time {
 	if r.Started.IsZero() {
 		return r.Ended

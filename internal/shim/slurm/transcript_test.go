@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-var update = flag.Bool("update", false, "write testdata/transcript.txt anew")
+var update = flag.Bool("update", false, "rewrite testdata/transcript.txt")
 
 // transcriptJobs returns jobs in states that the recorded scenes of a real Slurm do not have: ends by corrald and by
 // workers, jobs that are being cancelled, limits of arrays, and jobs that sbatch has not submitted.

@@ -42,8 +42,8 @@ func Token(in api.NewToken, who access.Caller, now time.Time) (corral.Token, err
 // usualLife is the default validity of a token.
 const usualLife = 90 * 24 * time.Hour
 
-// expiring sets the expiry of a token to now plus life (0: the default), but at most to until, the expiry of the token
-// that requests it.
+// expiring returns t with its expiry: now plus life or, if life is 0, now plus the usual life, but not beyond until,
+// the expiry of the token that requests it.
 func expiring(t corral.Token, life time.Duration, until, now time.Time) corral.Token {
 	t.ExpiresAt = now.Add(cmp.Or(life, usualLife)).UTC().Truncate(time.Millisecond)
 	if life == 0 && !until.IsZero() && until.Before(t.ExpiresAt) {

@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral/internal/embedded/dispatch"
 )
 
-// A Dispatcher accepts the jobs of runs: it is a personal cluster's dispatcher. Its methods may be called from any
+// A Dispatcher passes the jobs of runs to the workers of a personal cluster. Its methods may be called from any
 // goroutine, but not from the methods of a Sink.
 type Dispatcher interface {
 	// Attach makes sink the owner of the run's jobs.

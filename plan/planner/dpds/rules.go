@@ -29,11 +29,11 @@ type Rules struct {
 // Fixes selects corrections of the published rules; each can be enabled separately.
 type Fixes struct {
 	Leaving   bool // a period that begins before a machine can end counts as spent
-	Booting   bool // machines that are not ready yet count in number and cost (trap T23)
+	Booting   bool // machines that are not ready yet count in number and cost
 	Afford    bool // a machine is added only if all present machines remain affordable
-	Path      bool // workflows with a critical path longer than the remaining time are not begun (T27)
-	Again     bool // a rejected workflow is considered again when money is freed (T26)
-	RoundDown bool // half the number of idle machines is rounded down, except for the last machine (T24)
+	Path      bool // workflows with a critical path longer than the remaining time are not begun
+	Again     bool // a rejected workflow is considered again when money is freed
+	RoundDown bool // half the number of idle machines is rounded down, except for the last machine
 	Finish    bool // all machines are ended when no task is left
 	Idle      bool // among the machines that may be ended, those without a task are ended first
 }
@@ -42,7 +42,7 @@ type Fixes struct {
 var AllFixes = Fixes{Leaving: true, Booting: true, Afford: true, Path: true, Again: true, RoundDown: true, Finish: true,
 	Idle: true}
 
-// Default returns the published constants (the authors' program; corral-thesis, §1.6.7 and 1.6.8) for a budget, a
+// Default returns the published constants (those of the authors' program) for a budget, a
 // deadline and the terms of machines, with all fixes. It configures DPDS; set Fixed or Aware for the other algorithms.
 func Default(budget cost.Money, deadline time.Duration, terms ensemble.Terms) Rules {
 	return Rules{

@@ -10,7 +10,7 @@ import (
 )
 
 // A Guard carries out a plan within the budget, even if machines are late and runtimes differ: it is the online guard
-// that is missing when a plan is simply executed (corral-thesis, F80). Machines are requested at their planned times
+// that is missing when a plan is simply executed. Machines are requested at their planned times
 // and run their own tasks in the planned order; late tasks run on any free machine. A machine at the end of its paid
 // time is kept if it runs a task or a task is planned on it later, and if the money suffices; otherwise it ends.
 type Guard struct {

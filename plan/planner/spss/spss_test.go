@@ -18,7 +18,7 @@ const dollar = 1_000_000
 
 func three() Rules { return Default(18*dollar, 6*time.Hour, ensemble.Hourly) }
 
-// The deadlines of the worked example, in minutes (corral-thesis, E6.6).
+// The deadlines of the worked example, in minutes.
 func TestDeadlinesOfThree(t *testing.T) {
 	t.Parallel()
 	for i, want := range [][]float64{
@@ -39,7 +39,7 @@ func TestDeadlinesOfThree(t *testing.T) {
 }
 
 // The worked example with each ambiguous comparison, and with weights between the extremes: the admitted workflows and
-// the cost (corral-thesis, E6.6).
+// the cost.
 func TestGolden3(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -69,7 +69,7 @@ func TestGolden3(t *testing.T) {
 	}
 }
 
-// The plan printed in the paper, except for the starts of two tasks (corral-thesis, E6.6): machines of 6, 5, 3 and 2
+// The plan printed in the paper, except for the starts of two tasks: machines of 6, 5, 3 and 2
 // hours.
 func TestPrintedPlan(t *testing.T) {
 	t.Parallel()

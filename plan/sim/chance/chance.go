@@ -1,6 +1,6 @@
 // Package chance derives random values by name, not from a stream: a value depends only on the seed and its names, not
-// on the values drawn before. Therefore two policies encounter the same runtimes, waits and failures (corral-thesis,
-// T39: in the original simulator the algorithms did not, because its machines shared one stream).
+// on the values drawn before. Therefore two policies encounter the same runtimes, waits and failures. (In the
+// simulator of Juve 2012 the algorithms did not, because its machines shared one stream.)
 package chance
 
 import (

@@ -18,8 +18,8 @@ const (
 	deadline = 6 * time.Hour
 )
 
-// The worked example for the dynamic algorithms, as published and corrected: where and when each task runs
-// (corral-thesis, E6.6). DPDS completes no workflow, because the last task of a misses the deadline by five minutes;
+// The worked example for the dynamic algorithms, as published and corrected: where and when each task runs.
+// DPDS completes no workflow, because the last task of a misses the deadline by five minutes;
 // WA-DPDS rejects c, and completes a.
 func TestGolden3(t *testing.T) {
 	t.Parallel()

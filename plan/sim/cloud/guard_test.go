@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/cloud"
 )
 
-// A guarded plan stays within the budget in all cases (corral-thesis, F80), and completes all admitted workflows if
+// A guarded plan stays within the budget in all cases, and completes all admitted workflows if
 // tasks take their estimated times and machines are ready in time.
 func TestTheGuardKeepsTheBudget(t *testing.T) {
 	t.Parallel()

@@ -98,7 +98,7 @@ func TestTheBudgetIsKept(t *testing.T) {
 	})
 }
 
-// The published rules do not count machines that are booting (trap T23): if booting takes longer than the interval, the
+// The published rules do not count machines that are booting: if booting takes longer than the interval, the
 // rules request one machine after another, and exceed the budget.
 func TestThePublishedRulesForgetWhatBoots(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// job returns a job that requests exactly its runtime.
+// submitted returns a job that requests exactly its runtime.
 func submitted(submit time.Duration, processors int, length time.Duration) queue.Job {
 	return queue.Job{Submit: submit, Processors: processors, Requested: length, Runtime: length}
 }

@@ -24,17 +24,17 @@ const Open = slot.Forever
 // A Discipline decides when jobs start.
 type Discipline string
 
-// These are the policies, which the package comment describes.
+// These are the disciplines, which the package comment describes.
 const (
 	FCFS         Discipline = "fcfs"
 	EASY         Discipline = "easy"
 	Conservative Discipline = "conservative"
 )
 
-// Policies lists all policies.
+// Policies lists all disciplines.
 var Policies = []Discipline{FCFS, EASY, Conservative}
 
-// Valid reports whether p is a policy.
+// Valid reports whether p is one of them.
 func (p Discipline) Valid() bool { return slices.Contains(Policies, p) }
 
 // A Machine is a parallel machine: its number of processors and the rules for their use.

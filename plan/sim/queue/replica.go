@@ -8,7 +8,7 @@ import (
 
 // A replica is a queue created from the data that a batch system reports: the running jobs with their latest possible
 // ends, and the waiting jobs in order. Slots and prices of reservations can thus be computed for a real site as for a
-// simulated one (plan/sim/market, sim/market), although the real site supports neither: they show where a pilot
+// simulated one (plan/sim/market), although the real site supports neither: they show where a pilot
 // would fit without delaying other jobs, and when the pilot would start.
 //
 // A replica counts processors. It ignores nodes, memory, features and hidden jobs, so its forecasts are optimistic: a
