@@ -75,7 +75,7 @@ func TestParse(t *testing.T) {
 		"a name that steers terminals": {jwt(`{"sub":"\u001b[2J"}`), Credential{Kind: Token, Subject: "?[2J"}},
 		"ssh key":                      {"-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n", Credential{Kind: SSHKey}},
 		"password":                     {"open sesame", Credential{Kind: Opaque}},
-		"token that is no JWT":         {"a.b.c", Credential{Kind: Opaque}},
+		"token that is not a JWT":      {"a.b.c", Credential{Kind: Opaque}},
 		"nothing":                      {"", Credential{Kind: Opaque}},
 	} {
 		c.want.Where = "/f"

@@ -61,7 +61,7 @@ func TestTurns(t *testing.T) {
 		{"an attempt that runs does not wait", site(1, 0), []corral.Glidein{wanting(1, 0, alive(1, corral.JobRunning)), wanting(2, 1)}, []corral.GlideinID{2}, nil},
 		{"one that is not answered does", site(1, 0), []corral.Glidein{wanting(1, 0, alive(1, corral.JobSubmitted)), wanting(2, 1)}, nil, map[corral.GlideinID]string{2: queue + "1 of 1 attempts wait"}},
 		{"those that wait may start", site(0, 2), []corral.Glidein{wanting(1, 0, alive(1, corral.JobRunning)), wanting(2, 0, alive(1, corral.JobQueued)), wanting(3, 0)}, nil, map[corral.GlideinID]string{3: run + "2 of 2 attempts wait or run"}},
-		{"resubmitted for ever, it waits for those who have waited longer", site(1, 0), []corral.Glidein{wanting(1, 0, ended(50, corral.OutcomeExpired)), wanting(2, 10)}, []corral.GlideinID{2}, map[corral.GlideinID]string{1: queue + "1 of 1 attempts wait"}},
+		{"resubmitted forever, it waits for those who have waited longer", site(1, 0), []corral.Glidein{wanting(1, 0, ended(50, corral.OutcomeExpired)), wanting(2, 10)}, []corral.GlideinID{2}, map[corral.GlideinID]string{1: queue + "1 of 1 attempts wait"}},
 		{"a planned start counts from its time", site(1, 0), []corral.Glidein{planned, wanting(3, 20)}, []corral.GlideinID{3}, map[corral.GlideinID]string{2: queue + "1 of 1 attempts wait"}},
 		{"an overlap takes its turn like others", site(0, 2), []corral.Glidein{lapping, wanting(2, 45)}, []corral.GlideinID{1}, map[corral.GlideinID]string{2: run + "2 of 2 attempts wait or run"}},
 	} {

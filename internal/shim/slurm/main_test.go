@@ -26,7 +26,7 @@ func TestMainWithoutCorrald(t *testing.T) {
 	t.Setenv("SLURM_JOB_ID", "")
 	t.Setenv("SLURM_JOB_NODELIST", "n[1-2]")
 	incomplete := shim + ": the shim is incomplete: run `corral shim slurm " + shim + "` again"
-	me := whoever().Name
+	me := currentUser().Name
 	for _, test := range []struct {
 		line, stdin string
 		out, errors string // the beginnings of the output
@@ -131,7 +131,7 @@ func TestElsewhere(t *testing.T) {
 
 // Users are known by name and by number.
 func TestStrangers(t *testing.T) {
-	me := whoever()
+	me := currentUser()
 	got := strangers([]string{"root", me.Name, "no-such-user", "0", "4000000000"})
 	if want := "no-such-user 4000000000"; strings.Join(got, " ") != want {
 		t.Errorf("%q, want %q", got, want)

@@ -55,7 +55,7 @@ func elsewhere(c *call, clusters string) (unknown []string) {
 
 // strangers returns the users, given by names or numbers, that do not exist on this machine.
 func strangers(users []string) []string {
-	me := whoever()
+	me := currentUser()
 	return slices.DeleteFunc(slices.Clone(users), func(name string) bool {
 		return name == me.Name || name == strconv.Itoa(me.UID) || known(name)
 	})
@@ -77,8 +77,8 @@ func known(name string) bool {
 	return !ended || exit.ExitCode() != unknown
 }
 
-// whoever returns the calling user.
-func whoever() submitter {
+// currentUser returns the calling user.
+func currentUser() submitter {
 	me := submitter{UID: os.Getuid(), GID: os.Getgid()}
 	me.Name, me.Group = os.Getenv("USER"), strconv.Itoa(me.GID)
 	if u, err := user.Current(); err == nil {

@@ -47,8 +47,8 @@ func TestOptions(t *testing.T) {
 		part func(*submission) string
 		want string
 	}{
-		{"", name, "wrap in /work"},
-		{"-J a -D b", name, "a in /work/b"},
+		{"", name, "wrap in /data"},
+		{"-J a -D b", name, "a in /data/b"},
 		{"--job-name=a --chdir=/c/../d", name, "a in /c/../d"},
 		{"", files, " slurm-%j.out  false"},
 		{"-a 1-2", files, " slurm-%A_%a.out  false"},

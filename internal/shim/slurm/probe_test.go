@@ -21,7 +21,7 @@ func TestJudge(t *testing.T) {
 		seen    bool
 		why     string
 	}{
-		"nobody has looked":             {[]probe{late, {}}, two, false, ""},
+		"without a look":                {[]probe{late, {}}, two, false, ""},
 		"one sees it":                   {[]probe{blind("b"), sees}, two, true, ""},
 		"one sees it, one is late":      {[]probe{late, sees}, two, true, ""},
 		"none sees it":                  {[]probe{blind("a"), blind("b")}, two, false, "b is blind"},

@@ -105,7 +105,7 @@ func sacctmgr(c *call) error {
 	if err != nil {
 		return err
 	}
-	who := whoever().Name
+	who := currentUser().Name
 	text, err := listUsers(c.args, []association{
 		{user: who, account: who, cluster: f.Cluster, defaultAccount: who, admin: "None"},
 	})

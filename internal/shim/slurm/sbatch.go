@@ -197,7 +197,7 @@ const killWait = 30 * time.Second
 
 // place adds to a submission the properties of this process, its user, and the folder.
 func (c *call) place(sub *submission) (err error) {
-	o, show, who := &sub.order, &sub.spec, whoever()
+	o, show, who := &sub.order, &sub.spec, currentUser()
 	o.Folder, o.Base = c.folder.Path, c.folder.Base()
 	o.Facts.User, o.Facts.UID = who.Name, who.UID
 	o.Facts.Cluster, o.Facts.Partition = c.folder.Cluster, c.folder.Cluster

@@ -97,7 +97,7 @@ func parseScancel(words []string, me string) (*query, error) {
 
 // scancel requests corrald to cancel jobs: waiting jobs never start, and running jobs are killed.
 func scancel(c *call) error {
-	q, err := parseScancel(c.args, whoever().Name)
+	q, err := parseScancel(c.args, currentUser().Name)
 	if err != nil {
 		return err
 	}

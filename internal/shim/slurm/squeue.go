@@ -183,7 +183,7 @@ func byColons(text string) (f format[*row], err error) {
 
 // squeue lists waiting and running jobs.
 func squeue(c *call) error {
-	q, err := parseSqueue(c.args, os.Getenv, whoever().Name)
+	q, err := parseSqueue(c.args, os.Getenv, currentUser().Name)
 	if err != nil {
 		return err
 	}

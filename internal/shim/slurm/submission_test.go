@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/step"
 )
 
-var ann = caller{environ: []string{"HOME=/h", "PATH=/bin", "SLURM_X=1"}, directory: "/work", umask: 0o022}
+var ann = caller{environ: []string{"HOME=/h", "PATH=/bin", "SLURM_X=1"}, directory: "/data", umask: 0o022}
 
 // submit runs sbatch's steps up to the submission.
 func submit(words []string, from caller, script string) (*submission, error) {
@@ -101,11 +101,11 @@ func TestPrecedence(t *testing.T) {
 	}
 	size := notation.Size{CPUs: 6, Tasks: 3, CPUsPerTask: 2, MemoryMiB: 200, MemoryEach: true}
 	wantSpec := spec{
-		Account: "line", Directory: "/work", Output: "/work/a b-%j", Size: size, TimeLimit: 24 * time.Hour, Array: "1-3%2", Requeue: true,
+		Account: "line", Directory: "/data", Output: "/data/a b-%j", Size: size, TimeLimit: 24 * time.Hour, Array: "1-3%2", Requeue: true,
 	}
 	wantOrder := step.Order{
 		Script: step.Script{Text: script, Name: "dir/job.sh", Args: []string{"one", "-J"}}, Environment: with.environ,
-		Place: step.Place{Directory: "/work"}, Streams: step.Streams{Output: "a b-%j"},
+		Place: step.Place{Directory: "/data"}, Streams: step.Streams{Output: "a b-%j"},
 		Limits: step.Limits{Umask: 0o077, Time: 24 * time.Hour}, Facts: step.Facts{Name: "script", Account: "line", Size: size},
 		Array: "1-3%2",
 	}
@@ -164,7 +164,7 @@ func TestClients(t *testing.T) {
 			}},
 		{"Makeflow", "#!/bin/sh\ncmd\n", []string{"-D", ".", "-o", "/dev/null", "-e", "/dev/null", "--export=ALL", "--job-name=makeflow0", "slurm.wrapper"},
 			func(s *submission) bool {
-				return s.order.Place.Directory == "/work" && s.order.Streams.Error == "/dev/null" && s.order.Facts.Name == "makeflow0"
+				return s.order.Place.Directory == "/data" && s.order.Streams.Error == "/dev/null" && s.order.Facts.Name == "makeflow0"
 			}},
 		{"Cromwell", "", []string{
 			"--wait", "-J", "x", "-D", "/c", "-o", "/c/out", "-e", "/c/err", "-t", "10", "-p", "q", "-c", "1", "--mem-per-cpu=100", "--wrap", "/bin/bash s",
@@ -193,7 +193,7 @@ func FuzzSubmission(f *testing.F) {
 	f.Add("--wrap=true\n-d\nafterok:1,singleton", "", "SBATCH_MEM_PER_CPU=1")
 	f.Add("--gpus=2\n--gres=gpu:1\n--nodes=1-2\n--propagate=NONE\n--signal=B:9@1", "#!/bin/sh\n", "SLURM_UMASK=7")
 	f.Fuzz(func(t *testing.T, words, script, environ string) {
-		from := caller{environ: strings.Split(environ, "\n"), directory: "/work"}
+		from := caller{environ: strings.Split(environ, "\n"), directory: "/data"}
 		command, err := parseSbatch(strings.Split(words, "\n"))
 		if err == nil {
 			var s *submission

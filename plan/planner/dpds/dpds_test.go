@@ -135,7 +135,7 @@ func TestAdmit(t *testing.T) {
 		{"nor what others take", true, start, ensemble.Claim{Runtime: 9 * time.Hour, Begun: 9 * time.Hour}, ensemble.Verdict{}},
 		{"what is paid and not used counts", true, ensemble.View{Now: time.Minute, Ended: 15 * dollar, Machines: machines(3, 3)},
 			ensemble.Claim{Runtime: 2 * time.Hour}, ensemble.Verdict{Begin: true}},
-		{"its critical path is too long, for ever", true, start, ensemble.Claim{Path: 6*time.Hour + 1},
+		{"its critical path is too long forever", true, start, ensemble.Claim{Path: 6*time.Hour + 1},
 			ensemble.Verdict{Never: true}},
 	} {
 		r := Default(18*dollar, 6*time.Hour, ensemble.Hourly)
