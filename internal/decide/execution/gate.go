@@ -40,12 +40,12 @@ func (as *additions) want(g *gate, task int32) {
 func (x *Execution) addGate(a *Addition) {
 	g := &gate{first: a.First, count: a.Count, pending: map[Condition]bool{}}
 	for _, w := range a.After {
-		if w.Task < 0 || w.Task >= a.First || x.outcomeOf(w) == waitMet {
+		if w.Task < 0 || w.Task >= a.First || x.conditionStateOf(w) == conditionMet {
 			continue
 		}
 		g.pending[w] = true
 		x.additions.want(g, w.Task)
-		if x.outcomeOf(w) == waitVain {
+		if x.conditionStateOf(w) == conditionVain {
 			x.additions.announce(w.Task)
 		}
 	}
@@ -63,29 +63,29 @@ func (as *additions) admit(l life, count int) {
 	}
 }
 
-// A waitOutcome is the state of a Condition.
-type waitOutcome uint8
+// A conditionState is the state of a Condition.
+type conditionState uint8
 
 const (
-	waitPending waitOutcome = iota // it may be met
-	waitMet
-	waitVain // it can no longer be met, unless the task is retried
+	conditionPending conditionState = iota // it may be met
+	conditionMet
+	conditionVain // it can no longer be met, unless the task is retried
 )
 
-// outcomeOf returns the current state of a Condition. It depends only on the awaited task, so that all gates that wait
-// for the same event get the same answer.
-func (x *Execution) outcomeOf(w Condition) waitOutcome {
+// conditionStateOf returns the current state of a Condition. It depends only on the awaited task, so that all gates
+// that wait for the same event get the same answer.
+func (x *Execution) conditionStateOf(w Condition) conditionState {
 	state := x.units.state(w.Task)
 	over := state.over()
 	switch {
 	case w.When == Started && (over || x.additions.lives[w.Task].begun != 0), w.When == Ended && over:
-		return waitMet
+		return conditionMet
 	case !over || w.When == Started:
-		return waitPending
+		return conditionPending
 	case (w.When == Succeeded) == (state == StateDone):
-		return waitMet
+		return conditionMet
 	}
-	return waitVain
+	return conditionVain
 }
 
 // openGates notifies gates that tasks for which they wait have begun or ended.
@@ -122,10 +122,10 @@ func (x *Execution) notify(g *gate, i int32) {
 	vain := false
 	for _, when := range whens {
 		if w := (Condition{i, when}); g.pending[w] {
-			switch x.outcomeOf(w) {
-			case waitMet:
+			switch x.conditionStateOf(w) {
+			case conditionMet:
 				delete(g.pending, w)
-			case waitVain:
+			case conditionVain:
 				vain = true
 			}
 		}
@@ -161,7 +161,7 @@ func (x *Execution) endWaiting(i, other int32) {
 func (x *Execution) inVain(i int32, again map[int32]bool) (other int32, vain bool) {
 	if g := x.additions.lives[i].gate; g != nil {
 		for w := range g.pending {
-			if x.outcomeOf(w) == waitVain && !again[w.Task] {
+			if x.conditionStateOf(w) == conditionVain && !again[w.Task] {
 				other, vain = max(other, w.Task), true
 			}
 		}

@@ -3,6 +3,7 @@ package slurm
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,6 +23,15 @@ func TestMainWithoutCorrald(t *testing.T) {
 	shim := filepath.Join(t.TempDir(), "shim")
 	if _, _, err := Claim(shim, "unix:/nowhere", "mine"); err != nil {
 		t.Fatal(err)
+	}
+	for _, variable := range os.Environ() { // the defaults of who runs the test do not count
+		name, value, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, "SBATCH_") || strings.HasPrefix(name, "SLURM_") || strings.HasPrefix(name, "SQUEUE_") {
+			t.Setenv(name, value) // restores it
+			if err := os.Unsetenv(name); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	t.Setenv("SLURM_JOB_ID", "")
 	t.Setenv("SLURM_JOB_NODELIST", "n[1-2]")
@@ -136,7 +146,9 @@ func TestStrangers(t *testing.T) {
 	if want := "no-such-user 4000000000"; strings.Join(got, " ") != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if me.Name == "" || me.Group == "" {
-		t.Errorf("the calling user is %+v", me)
+	for flag, got := range map[string]string{"-un": me.Name, "-gn": me.Group} {
+		if want, err := exec.Command("id", flag).Output(); err != nil || got != strings.TrimSpace(string(want)) {
+			t.Errorf("id %s prints %q, %v; the calling user is %+v", flag, want, err, me)
+		}
 	}
 }

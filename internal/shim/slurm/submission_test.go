@@ -32,12 +32,12 @@ func submit(words []string, from caller, script string) (*submission, error) {
 	return s.complete(from, script)
 }
 
-// otherwise contains the command lines for which the shim's answer differs from Slurm's, with the reasons.
+// otherwise contains the command lines that the shim refuses, but not as Slurm answers them, with the reasons.
 var otherwise = map[string]string{
 	"--nice=x --wrap true": "Slurm takes it for 0", "--priority=x --wrap true": "likewise",
 	"--gpus=x: --wrap true": "refused by name", "--gres=foo --wrap true": "likewise",
 	"-n 99999999999 --wrap true": "no number for us", "- ": "no file is read here",
-	"--export --wrap true": "no file is read here", "-Hz --wrap true": "",
+	"--export --wrap true": "no file is read here",
 }
 
 // testdata/errors.txt contains command lines and the errors of Slurm 22.05's sbatch.
@@ -50,10 +50,7 @@ func TestErrors(t *testing.T) {
 		line, rest, _ := strings.Cut(one, "\n")
 		want, _, _ := strings.Cut(rest, "rc ")
 		s, err := submit(strings.Fields(line), ann, "")
-		if otherwise[line] != "" {
-			if err == nil && !strings.HasPrefix(line, "-") {
-				t.Errorf("sbatch %s: %+v, want an error", line, s)
-			}
+		if err != nil && otherwise[line] != "" {
 			continue
 		}
 		if err == nil {
