@@ -35,9 +35,12 @@ func TestBacklogOfRealSlurm(t *testing.T) {
 		t.Errorf("of a queue that is down: %v", err)
 	}
 	// The job holds processors of all queues that include its node, and jobs that wait in another queue also wait for
-	// these processors.
-	if b, err := s.Backlog(t.Context(), "urgent"); err != nil || !slices.ContainsFunc(b.Running, ours) || b.Hidden > 0 {
-		t.Errorf("urgent: %+v, %v", b, err)
+	// these processors. Nothing is hidden for long: only while a job of another test ends.
+	for b := (corral.Backlog{Hidden: 1}); b.Hidden > 0; {
+		var err error
+		if b, err = s.Backlog(t.Context(), "urgent"); err != nil || !slices.ContainsFunc(b.Running, ours) {
+			t.Fatalf("urgent: %+v, %v", b, err)
+		}
 	}
 	if _, err := s.Backlog(t.Context(), "no such queue"); corral.KindOf(err) != corral.NotFound {
 		t.Errorf("of no queue: %v", err)

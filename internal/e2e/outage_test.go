@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -84,11 +87,20 @@ func (u *user) histories(glidein, run string) map[string][]corral.Entry {
 	return map[string][]corral.Entry{"glidein": g, "run": r}
 }
 
-// toWorkers returns what sends a signal to the processes of the workers that are registered now.
+// toWorkers returns what sends a signal to the processes of the workers that are registered now, and to their pilots, as
+// a batch system does that suspends a job. A pilot that keeps running replaces silent workers.
 func (u *user) toWorkers() func(syscall.Signal) {
 	pids := map[int]bool{}
 	for _, w := range u.workers() {
 		pids[w.PID] = true
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", w.PID))
+		_, rest, _ := strings.Cut(string(stat), ") ") // a program's name may contain spaces
+		fields := strings.Fields(rest)
+		if err != nil || len(fields) < 2 {
+			u.t.Fatalf("worker %s: %v, %q", w.ID, err, stat)
+		}
+		pilot, _ := strconv.Atoi(fields[1])
+		pids[pilot] = true
 	}
 	return func(s syscall.Signal) {
 		for pid := range pids {
