@@ -13,8 +13,8 @@
 //     A later pilot also waits until one of its first tasks, those that the schedule starts on it first, is expected to
 //     be ready by the time its workers come; -clock leaves this out. If a run has nothing else to wait for, the next
 //     pilot is submitted, which is counted (forced_submissions).
-//   - A pilot starts after its wait, if the site's limits allow it and its hosts fit on the nodes beside those that run.
-//     Hosts are packed by vector bin packing, first fit decreasing. If that fails, the pilot waits and counts as a
+//   - A pilot starts after its wait, if the site's limits allow it and its hosts fit on the nodes beside those that
+//     run. Hosts are packed by vector bin packing, first fit decreasing. If that fails, the pilot waits and counts as a
 //     violation only if a bound proves that no packing exists; else it starts, and counts as undecided.
 //   - Its workers come after the start-up overhead and leave before the end of its walltime, by the site's margin.
 //   - Tasks are taken by upward rank. Each gets the free place with the least remaining time in which it fits, with the
@@ -27,10 +27,17 @@
 // Matching uses estimates, which are those of the workflow divided by the speed of the site; what happens are the
 // estimates times a lognormal factor of mean 1, drawn for each task of each draw.
 //
-// The file of -sites is {"sites": [{"site": "big", "queue": "", "nodes": [{"count": 64, "cpus": 16, "memory_mib": 65536,
-// "gpus": 0, "whole": false}], "wait_s": 60, "walltime_s": 86400, "price": 0.04, "unit": "USD", "per": "cpu-hour",
-// "billed_period_s": 3600}]}. All fields of the plan's assumed.queues are allowed; those that are missing keep the plan's
-// values.
+// The file of -sites has this form:
+//
+//	{"sites": [{
+//	  "site": "big", "queue": "",
+//	  "nodes": [{"count": 64, "cpus": 16, "memory_mib": 65536, "gpus": 0, "whole": false}],
+//	  "wait_s": 60, "walltime_s": 86400,
+//	  "price": 0.04, "unit": "USD", "per": "cpu-hour", "billed_period_s": 3600
+//	}]}
+//
+// It may have all fields of the plan's assumed.queues; those that are missing keep the plan's values. Times are in
+// seconds, memory 0 is not limited, and whole nodes take one host each.
 //
 // The exit code is 1 if the play strands a task, misses the deadline, breaks the budget or violates the nodes, else 0;
 // the draws do not count. It is 2 for input that cannot be played.
@@ -59,10 +66,13 @@ const (
 
 // settings is the command line.
 type settings struct {
-	sites, schedule, output, estimates string
-	margin                             time.Duration
-	rules                              rules
-	lottery                            lottery
+	sites     string        // file; empty: sites are as the plan assumes
+	schedule  string        // file; empty: the plan contains its schedule
+	output    string        // table or json
+	estimates string        // workflow or plan
+	margin    time.Duration // negative: each site's own
+	rules     rules
+	lottery   lottery
 }
 
 // execute runs one command line and returns its exit code.
@@ -107,7 +117,7 @@ func (set *settings) parse(args []string, stderr io.Writer) ([]string, error) {
 	f.BoolVar(&set.rules.clock, "clock", false, "submit later pilots by the clock")
 	f.DurationVar(&idle, "idle", time.Minute, "time after which a pilot without work leaves")
 	f.DurationVar(&start, "start-margin", 500*time.Millisecond, "time that a task needs beyond its estimate to start")
-	f.DurationVar(&set.margin, "margin", -1, "time before the end of a walltime at which workers leave; by default the site's")
+	f.DurationVar(&set.margin, "margin", -1, "time before a walltime's end when workers leave; by default the site's")
 	f.Float64Var(&set.lottery.error, "error", 0, "standard `deviation` of the logarithm of runtimes in draws")
 	f.Uint64Var(&set.lottery.seed, "seed", 1, "`number` that determines the draws")
 	f.IntVar(&set.lottery.number, "draws", 0, "`number` of draws; with -error 1000 by default")
@@ -119,7 +129,7 @@ func (set *settings) parse(args []string, stderr io.Writer) ([]string, error) {
 		return nil, err
 	}
 	set.rules.idle, set.rules.start = seconds(idle), seconds(start)
-	if set.lottery.error > 0 {
+	if set.lottery.error > 0 { // an error without draws would have no effect
 		set.lottery.number = cmp.Or(set.lottery.number, 1000)
 	}
 	switch {
@@ -175,7 +185,7 @@ func (set *settings) game(planFile, workflowFile string) (*game, *report, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	if set.margin >= 0 {
+	if set.margin >= 0 { // also of sites that the file describes
 		for _, s := range sites {
 			s.Margin = seconds(set.margin)
 		}
@@ -184,6 +194,7 @@ func (set *settings) game(planFile, workflowFile string) (*game, *report, error)
 	if err != nil {
 		return nil, nil, err
 	}
+	// Before the play estimates may be replaced by those of the plan, so that both are compared first.
 	rep := &report{Tasks: len(tasks), Planned: figures{p.Makespan, p.Cost}, NotJudged: g.notJudged(p)}
 	if len(p.Schedule) > 0 {
 		rep.Differ, err = compare(g.tasks, p.planned(g.speedOn), set.estimates == "plan")
@@ -199,7 +210,7 @@ func load[T any](name string, read func(text []byte) (T, error)) (v T, err error
 	if err != nil {
 		return v, err
 	}
-	if bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
+	if bytes.HasPrefix(text, []byte{0x1f, 0x8b}) { // published workflows are compressed
 		in, err := gzip.NewReader(bytes.NewReader(text))
 		if err != nil {
 			return v, fmt.Errorf("%s: %w", name, err)

@@ -12,11 +12,11 @@ type nodes struct {
 	Whole bool `json:"whole"`
 }
 
-// A node is one machine with the resources that no host holds.
+// A node is one machine.
 type node struct {
-	free  resources
-	whole bool
-	hosts int
+	free  resources // that no host holds
+	whole bool      // it takes one host
+	hosts int       // that it holds
 }
 
 func (n *node) takes(host resources) bool { return (!n.whole || n.hosts == 0) && host.fitIn(n.free) }
@@ -124,7 +124,7 @@ func (r *rack) repack(pilot, hosts int, host resources) verdict {
 		add(pilot, host)
 	}
 	slices.SortFunc(items, func(a, b item) int { return cmp.Or(cmp.Compare(b.size, a.size), a.pilot-b.pilot) })
-	again := newRack(r.types)
+	again := newRack(r.types) // so that a failure leaves r unchanged
 	for _, it := range items {
 		h, ok := again.fit(it.host)
 		if !ok {
@@ -172,6 +172,7 @@ func tooMany(types []nodes, hosts []resources) bool {
 			return true
 		}
 		for v := range values {
+			// A subset of large hosts has a greater least need, so that fewer of them fit one node.
 			large := slices.DeleteFunc(slices.Clone(hosts), func(h resources) bool { return h.dimensions()[d] < v })
 			if len(large) > mostHosts(types, large) {
 				return true

@@ -15,37 +15,39 @@ const (
 // A pilot is one pilot in a play.
 type pilot struct {
 	request
-	number  int
-	state   int
-	site    string
-	speed   float64
+	number  int     // index among the plan's pilots; those present follow
+	state   int     // one of the above
+	site    string  // its name
+	speed   float64 // of its hosts
 	free    bool    // it was there before the plan, which does not pay for it
 	patient seconds // how long it stays without a task
 	why     string  // why it never started
 
-	submitted, started, ended seconds
-	cut                       seconds // when its workers leave
-	resting                   seconds // since when it has had no task
-	woken                     seconds // the latest time at which it wanted a decision
-	running                   int
-	hosts                     []*host
-	late                      bool // it has been counted as a violation
+	submitted seconds
+	started   seconds // of its job; never: it has not started
+	ended     seconds // of its job, known as soon as it is leaving
+	cut       seconds // when its workers leave at the latest
+	resting   seconds // since when it has had no task
+	woken     seconds // the latest time at which it wanted a decision
+	running   int     // tasks
+	hosts     []*host // none before its workers are there
+	late      bool    // it has been counted as a violation
 }
 
 // A host is one worker of a pilot.
 type host struct {
 	pilot *pilot
-	free  resources
-	freed seconds // when a task last ended here
-	tasks []int
+	free  resources // not taken by its tasks
+	freed seconds   // when a task last ended here
+	tasks []int     // those that it runs, or is about to start
 }
 
 // A held is what the pilots of a queue hold.
 type held struct {
-	rack    *rack // nil: the nodes are not known
-	cpus    int
+	rack    *rack    // nil: the nodes are not known
+	cpus    int      // of the running pilots
 	live    int      // pilots that wait or run
-	blocked []*pilot // due, but there is no room
+	blocked []*pilot // due, but the queue lacks room
 }
 
 // enter sets up the pilots: those of the plan, and those that are present.
@@ -64,7 +66,7 @@ func (r *run) enter() {
 	for _, t := range r.present {
 		p := &pilot{request: request{Site: t.Site, Hosts: t.Hosts, resources: t.resources}, number: len(r.pilots),
 			state: coming, site: t.Site, speed: speedOf(t.Speed), free: true, patient: t.Keep, ended: never, cut: t.End}
-		if t.End == 0 {
+		if t.End == 0 { // in both, 0 means without limit
 			p.cut = never
 		}
 		if t.Keep == 0 {
@@ -89,7 +91,8 @@ func speedOf(v float64) float64 {
 
 // capable reports whether a fresh pilot can run a task.
 func (r *run) capable(p *pilot, i int) bool {
-	return r.game.tasks[i].needs.fitIn(p.bounded()) && r.lifetime(p) >= r.hop+r.start+r.game.takes(p.site, p.speed, i, 1)
+	need := r.hop + r.game.takes(p.site, p.speed, i, 1) + r.start
+	return r.game.tasks[i].needs.fitIn(p.bounded()) && r.lifetime(p) >= need
 }
 
 // lifetime returns how long the workers of a pilot of the plan are there.
@@ -106,7 +109,7 @@ func (r *run) begin(p *pilot) {
 	}
 	s := r.at[p.number]
 	q := r.queues[s]
-	for _, c := range s.Closed {
+	for _, c := range s.Closed { // a batch system starts no job that would reach into a maintenance
 		if r.now < c.To && c.From < r.now+p.Walltime {
 			r.push(c.To, due, p, 0)
 			return
@@ -144,7 +147,7 @@ func (q *held) block(p *pilot) {
 	}
 }
 
-// join adds a pilot's workers. Of a pilot and its hedge the other one is withdrawn.
+// join adds a pilot's workers. If the pilot hedges another, or is hedged, the other one is withdrawn.
 func (r *run) join(p *pilot) {
 	if p.state != coming {
 		return
@@ -257,7 +260,7 @@ func (r *run) end(p *pilot) {
 	q := r.queues[r.at[p.number]]
 	q.cpus -= p.Hosts * p.CPUs
 	q.live--
-	if q.rack != nil {
+	if q.rack != nil { // before the others try
 		q.rack.release(p.number)
 	}
 	for _, other := range q.blocked {

@@ -11,6 +11,7 @@ import (
 // A plan is the part of the output of corral plan -o json that the player reads. Every type here restates the document;
 // none is shared with Corral.
 type plan struct {
+	// An infeasible plan is refused: its pilots, if any, do not reach the goal.
 	Feasible   bool                 `json:"feasible"`
 	Goal       goal                 `json:"goal"`
 	Clustering string               `json:"clustering"`
@@ -36,21 +37,21 @@ type request struct {
 	resources
 	Walltime seconds `json:"walltime_s"`
 	Submit   seconds `json:"submit_s"`
-	Start    seconds `json:"start_s"`
-	Ready    seconds `json:"ready_s"`
+	Start    seconds `json:"start_s"` // Submit and the wait that the plan assumes
+	Ready    seconds `json:"ready_s"` // not used: the overhead of the site counts
 	Follows  *int    `json:"follows"` // the pilot that it replaces; its submission moves with the start of that one
 	Hedges   *int    `json:"hedges"`  // of the two, the one whose workers come later is withdrawn
 }
 
 // assumptions is what the plan assumes about the cluster and its sites.
 type assumptions struct {
-	Hop       seconds    `json:"hop_s"`
-	Reuse     seconds    `json:"reuse_s"`
-	Leave     seconds    `json:"leave_s"`
-	Rate      float64    `json:"tasks_per_s"`
+	Hop       seconds    `json:"hop_s"`       // see rules.hop
+	Reuse     seconds    `json:"reuse_s"`     // see rules.reuse
+	Leave     seconds    `json:"leave_s"`     // see rules.leave
+	Rate      float64    `json:"tasks_per_s"` // 0: not limited
 	Queues    []site     `json:"queues"`
 	Present   []present  `json:"present"`
-	Run       int64      `json:"run_id"`
+	Run       int64      `json:"run_id"` // 0: the plan is for a whole workflow
 	Transfers []transfer `json:"transfers"`
 }
 
@@ -225,7 +226,7 @@ func (p *plan) sites(file []byte) (map[place]*site, error) {
 
 // override decodes each description over what the plan assumes, so that fields it does not have keep their values.
 func override(all map[place]*site, file []byte) error {
-	var described struct{ Sites []json.RawMessage }
+	var described struct{ Sites []json.RawMessage } // each is decoded twice: for its name, then over the plan's
 	if err := json.Unmarshal(file, &described); err != nil {
 		return err
 	}
@@ -237,7 +238,7 @@ func override(all map[place]*site, file []byte) error {
 		at := place{name.Site, name.Queue}
 		s := all[at]
 		if s == nil {
-			s = &site{Unit: "ch", Per: "cpu-hour", Price: micro}
+			s = &site{Unit: "ch", Per: "cpu-hour", Price: micro} // without a price, cpu-hours are counted
 			all[at] = s
 		}
 		in := json.NewDecoder(bytes.NewReader(text))

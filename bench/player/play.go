@@ -22,13 +22,13 @@ type rules struct {
 type game struct {
 	rules
 	tasks    []task
-	pilots   []request
-	first    [][]int // :: pilot → the tasks that it was requested for, by the schedule
-	at       []*site // :: pilot → its queue
+	pilots   []request // in the order of the plan
+	first    [][]int   // :: pilot → the tasks that it was requested for, by the schedule
+	at       []*site   // :: pilot → its queue
 	present  []present
 	transfer map[string]transfer // :: site → the way of files
 	goal     goal
-	unit     string
+	unit     string // of all prices
 }
 
 // luck is what a draw decides. The zero value stands for estimates and waits that come true.
@@ -42,8 +42,8 @@ type run struct {
 	*game
 	luck
 	now       seconds
-	events    events
-	serial    int
+	events    events     // that are still to happen
+	serial    int        // number of the latest event
 	tasks     []progress // hides the game's: the state of each task
 	queue     []int      // ready tasks that no worker has, the highest rank first
 	pilots    []*pilot   // hides the game's: the state of each pilot, those present last
@@ -66,12 +66,12 @@ type tally struct {
 
 // A progress is the state of a task.
 type progress struct {
-	missing  int // parents that are not done
-	ready    seconds
-	on       *host // nil: no worker has it
-	expected seconds
-	end      seconds
-	life     int // number of its executions; an event of an earlier one is void
+	missing  int     // parents that are not done
+	ready    seconds // since when no parent is missing, or since it was cut off
+	on       *host   // nil: no worker has it
+	expected seconds // its end by its estimate, while a worker has it
+	end      seconds // once it is done
+	life     int     // number of its executions; an event of an earlier one is void
 	done     bool
 	forecast seconds // of its readiness, valid at the instant asked
 	fixed    seconds // the part of the forecast that does not move
@@ -84,9 +84,10 @@ func (g *game) play(l luck) *run {
 		queues: map[*site]*held{}}
 	for i, t := range g.tasks {
 		if r.tasks[i].missing = len(t.parents); r.tasks[i].missing == 0 {
-			r.enqueue(i)
+			r.queue = append(r.queue, i)
 		}
 	}
+	slices.SortFunc(r.queue, r.byRank)
 	r.enter()
 	r.push(0, wake, nil, 0)
 	for r.left > 0 && len(r.events) > 0 {
@@ -199,7 +200,7 @@ func (r *run) forecastOf(i int) (at, fixed seconds) {
 // match gives ready tasks to workers, the highest rank first: each to the free place with the least remaining time in
 // which it fits, with the start margin. A task that fits nowhere waits, and others may overtake it.
 func (r *run) match() {
-	var open []*host
+	var open []*host // workers with a free cpu, which every task needs
 	for _, p := range r.pilots {
 		if p.state == serving {
 			for _, h := range p.hosts {
@@ -293,9 +294,8 @@ func (r *run) assign(i int, h *host) {
 	h.pilot.running++
 	r.running++
 	r.unstarted--
-	r.nextStart = start + r.gap
-	if r.gap == 0 {
-		r.nextStart = 0
+	if r.gap > 0 {
+		r.nextStart = start + r.gap
 	}
 	r.serial++
 	heap.Push(&r.events, event{start + r.takes(h, i, factor), ended, r.serial, nil, i, t.life})
@@ -316,10 +316,10 @@ const (
 type event struct {
 	at     seconds
 	kind   int
-	serial int
-	pilot  *pilot
-	number int
-	life   int
+	serial int    // events of equal time and kind happen in the order in which they were created
+	pilot  *pilot // nil for tasks
+	number int    // of the task
+	life   int    // of the task's execution
 }
 
 func (r *run) push(at seconds, kind int, p *pilot, number int) {

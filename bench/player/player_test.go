@@ -13,7 +13,8 @@ import (
 
 // hpc is a site where a cpu costs a cent a second, and workers take 10 s to come.
 func hpc() site {
-	return site{Site: "hpc", Overhead: 10 * second, Margin: 10 * second, Price: 36 * micro, Unit: "USD", Per: "cpu-hour"}
+	return site{Site: "hpc", Overhead: 10 * second, Margin: 10 * second,
+		Price: 36 * micro, Unit: "USD", Per: "cpu-hour"}
 }
 
 // asked returns a request for one host that waits for 5 s.
@@ -184,8 +185,8 @@ func TestFollowerTakesOver(t *testing.T) {
 	}
 }
 
-// lateGame returns a chain a, b, c in which c needs the second pilot, submitted at 104 s: a runs from 17 to 67 and b from
-// 69 to 119 s, when the second worker is there.
+// lateGame returns a chain a, b, c in which c needs the second pilot, submitted at 104 s: a runs from 17 to 67 and b
+// from 69 to 119 s, when the second worker is there.
 func lateGame(t *testing.T) *game {
 	t.Helper()
 	tasks := tasksOf(true, 50, 50, 50)
@@ -341,8 +342,9 @@ func TestPacking(t *testing.T) {
 		"undecided": {ten, cpus(5, 4, 3, 3, 3, 2), undecided},
 		"memory": {[]nodes{{Count: 2, resources: resources{CPUs: 64, MemoryMiB: 100}}},
 			[]resources{{1, 60, 0}, {1, 60, 0}, {1, 60, 0}}, impossible},
-		"whole nodes":   {[]nodes{{2, resources{CPUs: 10}, true}}, cpus(1, 1, 1), impossible},
-		"gpu nodes":     {[]nodes{{2, resources{8, 0, 4}, false}, {9, resources{CPUs: 8}, false}}, []resources{{1, 0, 4}, {1, 0, 4}, {1, 0, 1}}, impossible},
+		"whole nodes": {[]nodes{{2, resources{CPUs: 10}, true}}, cpus(1, 1, 1), impossible},
+		"gpu nodes": {[]nodes{{2, resources{8, 0, 4}, false}, {9, resources{CPUs: 8}, false}},
+			[]resources{{1, 0, 4}, {1, 0, 4}, {1, 0, 1}}, impossible},
 		"largest fits":  {[]nodes{{1, resources{CPUs: 4}, false}, {1, resources{CPUs: 8}, false}}, cpus(4, 8), packed},
 		"small first":   {[]nodes{{1, resources{CPUs: 8}, false}, {1, resources{CPUs: 4}, false}}, cpus(4, 8), packed},
 		"nothing fits":  {ten, cpus(11), impossible},
@@ -422,7 +424,8 @@ func TestDraws(t *testing.T) {
 		t.Errorf("%+v, within the deadline %+v", d, d.Deadline)
 	}
 	// the quantiles of the factor are exp(0.4·z − 0.08): 0.923 and 1.541
-	if p50, p90 := d.MakespanP50.float()-17, d.MakespanP90.float()-17; math.Abs(p50-92.3) > 2 || math.Abs(p90-154.1) > 5 {
+	p50, p90 := d.MakespanP50.float()-17, d.MakespanP90.float()-17
+	if math.Abs(p50-92.3) > 2 || math.Abs(p90-154.1) > 5 {
 		t.Errorf("p50 %.1f, p90 %.1f", p50, p90)
 	}
 	sum := 0.
@@ -440,12 +443,17 @@ func TestDraws(t *testing.T) {
 
 func TestDrawnWaits(t *testing.T) {
 	t.Parallel()
-	s := &site{Waits: []shapeWaits{{4, second, []seconds{0, 10 * second, 100 * second}}, {8, second, []seconds{7 * second}}}}
+	s := &site{Waits: []shapeWaits{
+		{4, second, []seconds{0, 10 * second, 100 * second}}, {8, second, []seconds{7 * second}},
+	}}
 	for _, tt := range []struct {
 		cpus  int
 		share float64
 		want  seconds
-	}{{1, 0, 0}, {4, 0.25, 5 * second}, {4, 0.75, 55 * second}, {4, 1, 100 * second}, {5, 0.5, 7 * second}, {9, 0, 7 * second}} {
+	}{
+		{1, 0, 0}, {4, 0.25, 5 * second}, {4, 0.75, 55 * second}, {4, 1, 100 * second},
+		{5, 0.5, 7 * second}, {9, 0, 7 * second},
+	} {
 		if got := s.quantile(tt.cpus, tt.share, never); got != tt.want {
 			t.Errorf("%d cpus, share %g: %s, want %s", tt.cpus, tt.share, got, tt.want)
 		}
@@ -500,7 +508,8 @@ func TestTable(t *testing.T) {
 	}
 	// 691.004 s are after the deadline of 600 s; 91.004 s are billed as 120 s at twice the price
 	for _, want := range []string{"finished            2 of 2 tasks\n", "makespan            11m31s (planned 1m31s)\n",
-		"cost                0.066667ch (planned 0.025279ch)\n", "deadline            broken\n", "budget              none\n",
+		"cost                0.066667ch (planned 0.025279ch)\n", "deadline            broken\n",
+		"budget              none\n",
 		"draws               10, error 0.2, seed 1\n", "  within deadline   0.000 (0.000 to 0.278)\n"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &stdout)
@@ -511,7 +520,8 @@ func TestTable(t *testing.T) {
 func TestReadingWorkflows(t *testing.T) {
 	t.Parallel()
 	tasks, err := readWorkflow([]byte(`{"schemaVersion": "1.5", "workflow": {"specification": {
-		"tasks": [{"id": "a_", "children": ["b"], "outputFiles": ["f"], "x-corral": {"id": "a", "memory_mib": 7, "gpus": 1}},
+		"tasks": [{"id": "a_", "children": ["b"], "outputFiles": ["f"],
+				"x-corral": {"id": "a", "memory_mib": 7, "gpus": 1}},
 			{"id": "b", "parents": ["a_"], "inputFiles": ["f", "g"], "x-corral": {"estimate_s": 2.0004}}],
 		"files": [{"id": "f", "sizeInBytes": 5}, {"id": "g", "sizeInBytes": 6}]},
 		"execution": {"tasks": [{"id": "b", "runtimeInSeconds": 9, "coreCount": 1.5, "memoryInBytes": 1048577},

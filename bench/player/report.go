@@ -37,7 +37,7 @@ func newGame(p *plan, tasks []task, sites map[place]*site, set rules) (*game, er
 	for i, q := range p.Pilots {
 		s := sites[place{q.Site, q.Queue}]
 		g.at = append(g.at, s)
-		if s.Unit != g.unit && len(s.Unit) > 0 {
+		if s.Unit != g.unit && len(s.Unit) > 0 { // amounts in two units have no sum
 			return nil, fmt.Errorf("pilot %d is paid in %s, but the plan's cost is in %s", i, s.Unit, g.unit)
 		}
 	}

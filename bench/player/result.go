@@ -39,7 +39,7 @@ const (
 
 // An outcome is what became of one of the plan's pilots.
 type outcome struct {
-	Pilot  int     `json:"pilot"`
+	Pilot  int     `json:"pilot"` // index in the plan
 	Submit seconds `json:"submit_s"`
 	Start  seconds `json:"start_s"`
 	End    seconds `json:"end_s"`
@@ -94,6 +94,7 @@ func (r *run) why(i int) stranded {
 			return stranded{t.id, byParent, r.game.tasks[p].id}
 		}
 	}
+	// Each condition implies the one before it, for the same pilot.
 	fits, long, started, left := false, false, false, false
 	longest := seconds(0)
 	for _, p := range r.pilots {
@@ -101,7 +102,7 @@ func (r *run) why(i int) stranded {
 			continue
 		}
 		fits = true
-		if p.free {
+		if p.free { // its time had begun before the plan, so that it says nothing about fresh pilots
 			continue
 		}
 		longest = max(longest, r.lifetime(p)-r.hop-r.start)
@@ -148,18 +149,18 @@ func wilson(k, n int) share {
 	return share{p, max(0, (middle-half)/all), min(1, (middle+half)/all)}
 }
 
-// draws summarises plays with drawn runtimes. A share of those that finish counts no play twice: a deadline is kept
-// only by a play that finishes, a budget also by one that strands.
+// draws summarises plays with drawn runtimes. A deadline is kept only by a play that finishes, a budget also by one
+// that strands.
 type draws struct {
 	Number      int      `json:"number"`
-	Error       float64  `json:"error"`
+	Error       float64  `json:"error"` // standard deviation of the logarithm
 	Seed        uint64   `json:"seed"`
 	Finished    share    `json:"finished"`
 	Deadline    *share   `json:"within_deadline"`
 	Budget      *share   `json:"within_budget"`
 	MakespanP50 *seconds `json:"makespan_p50_s"` // of the plays that finish; null: none does
 	MakespanP90 *seconds `json:"makespan_p90_s"`
-	CostP50     money    `json:"cost_p50"`
+	CostP50     money    `json:"cost_p50"` // of all plays
 	CostP90     money    `json:"cost_p90"`
 	Violations  int      `json:"plays_with_node_violations"`
 }

@@ -121,14 +121,14 @@ func (r *run) submit(p *pilot) {
 	s := r.at[p.number]
 	if p.why = s.refuses(p.request); p.why != "" {
 		p.state = gone
-		if r.queues[s].rack != nil && tooMany(r.queues[s].rack.types, slices.Repeat([]resources{p.resources}, p.Hosts)) {
+		if s.overNodes(p.request) {
 			r.Violations++
 		}
 		return
 	}
 	p.state, p.submitted = queued, r.now
 	r.queues[s].live++
-	wait := p.Start - p.Submit
+	wait := p.Start - p.Submit // as assumed, whenever it is submitted
 	if s.Wait != nil {
 		wait = *s.Wait
 	}
@@ -152,10 +152,15 @@ func (s *site) quantile(cpus int, share float64, otherwise seconds) seconds {
 	if len(all) == 0 {
 		return s.Waits[k].Planned
 	}
-	x := share * float64(len(all)-1)
+	x := share * float64(len(all)-1) // the quantiles are at equal distances; between two it is linear
 	low := min(int(x), max(0, len(all)-2))
 	high := min(low+1, len(all)-1)
 	return all[low] + (all[high] - all[low]).times(x-float64(low))
+}
+
+// overNodes reports whether a bound proves that a pilot's hosts do not fit the site's nodes, even if they are empty.
+func (s *site) overNodes(q request) bool {
+	return len(s.Nodes) > 0 && tooMany(newRack(s.Nodes).types, slices.Repeat([]resources{q.resources}, q.Hosts))
 }
 
 // refuses returns why a site would never run a pilot, or "".
@@ -166,7 +171,7 @@ func (s *site) refuses(q request) string {
 		return fmt.Sprintf("its walltime of %s is over the limit of %s", q.Walltime, s.Walltime)
 	case over(q.Hosts, s.Hosts), over(q.Hosts*q.CPUs, s.CPUs):
 		return fmt.Sprintf("%d hosts are more than the site allows", q.Hosts)
-	case len(s.Nodes) > 0 && tooMany(newRack(s.Nodes).types, slices.Repeat([]resources{q.resources}, q.Hosts)):
+	case s.overNodes(q):
 		return fmt.Sprintf("%d hosts of %s do not fit the site's nodes", q.Hosts, q.resources)
 	case len(s.Nodes) == 0 && (over(q.CPUs, s.HostCPUs) || over(q.MemoryMiB, s.MemoryMiB) || q.GPUs > s.GPUs):
 		return fmt.Sprintf("the site has no host with %s", q.resources)

@@ -53,7 +53,7 @@ func (s seconds) times(by float64) seconds {
 // money is an amount in millionths of a unit, so that sums are exact. Documents write it as a decimal number.
 type money int64
 
-const micro = 1_000_000
+const micro = 1_000_000 // of a unit
 
 // An amount is money with its unit: ch (cpu-hours), SU or a currency.
 type amount struct {
@@ -86,6 +86,7 @@ func (a amount) String() string { return a.Money.String() + a.Unit }
 func rounded(r *big.Rat) (m money, ok bool) {
 	twice := new(big.Int).Lsh(r.Num(), 1)
 	twice.Add(twice, r.Denom())
+	// ⌊(2·num + den) ÷ (2·den)⌋ is ⌊num ÷ den + ½⌋.
 	quotient := new(big.Int).Div(twice, new(big.Int).Lsh(r.Denom(), 1)) // Div rounds down, also below 0
 	return money(quotient.Int64()), quotient.IsInt64()
 }
@@ -104,6 +105,7 @@ func (s *site) charge(hosts, cpus int, held seconds) money {
 	if s.Per == "host-hour" {
 		units = hosts
 	}
+	// The product of price, units and nanoseconds may exceed 64 bits.
 	product := big.NewInt(int64(s.Price))
 	product.Mul(product, big.NewInt(int64(units)))
 	product.Mul(product, big.NewInt(int64(billed)))

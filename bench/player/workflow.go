@@ -147,7 +147,7 @@ func connect(tasks []task, spec []specified, index map[string]int) error {
 
 // arrange finds a topological order (Kahn 1962) and, backwards through it, the upward ranks.
 func arrange(tasks []task) error {
-	missing := make([]int, len(tasks))
+	missing := make([]int, len(tasks)) // :: task → parents that are not in the order yet
 	order := make([]int, 0, len(tasks))
 	for i, t := range tasks {
 		if missing[i] = len(t.parents); missing[i] == 0 {
@@ -190,6 +190,7 @@ func (p *plan) planned(speed func(pilot int) float64) map[string]seconds {
 func compare(tasks []task, planned map[string]seconds, adopt bool) (differ int, err error) {
 	for i := range tasks {
 		t := &tasks[i]
+		// A task that the schedule lacks has other estimates, too: the plan is for another workflow.
 		estimate, ok := planned[t.id]
 		if d := estimate - t.estimate; !ok || max(d, -d) > 2*second/1000 {
 			differ++
@@ -201,7 +202,7 @@ func compare(tasks []task, planned map[string]seconds, adopt bool) (differ int, 
 			t.estimate = estimate
 		}
 	}
-	if adopt {
+	if adopt { // ranks follow from estimates
 		err = arrange(tasks)
 	}
 	return differ, err
