@@ -42,7 +42,7 @@ type host struct {
 	tasks []int     // those that it runs, or is about to start
 }
 
-// A held is what the pilots of a queue hold.
+// A held counts the resources that the pilots of a queue hold.
 type held struct {
 	rack    *rack    // nil: the nodes are not known
 	cpus    int      // of the running pilots

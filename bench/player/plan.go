@@ -43,7 +43,7 @@ type request struct {
 	Hedges   *int    `json:"hedges"`  // of the two, the one whose workers come later is withdrawn
 }
 
-// assumptions is what the plan assumes about the cluster and its sites.
+// assumptions holds the assumptions of a plan about the cluster and its sites.
 type assumptions struct {
 	Hop       seconds    `json:"hop_s"`       // see rules.hop
 	Reuse     seconds    `json:"reuse_s"`     // see rules.reuse

@@ -31,7 +31,7 @@ type game struct {
 	unit     string // of all prices
 }
 
-// luck is what a draw decides. The zero value stands for estimates and waits that come true.
+// luck holds the random part of a play. The zero value stands for estimates and waits that come true.
 type luck struct {
 	errors []float64 // :: task → actual runtime ÷ estimate
 	waits  []float64 // :: pilot → quantile of its wait

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// A result is what came of one play.
+// A result judges one play.
 type result struct {
 	Finished int      `json:"finished_tasks"`
 	Makespan *seconds `json:"makespan_s"` // null: tasks are left
@@ -37,7 +37,7 @@ const (
 	byPlanned = "a pilot that could run it was never submitted"
 )
 
-// An outcome is what became of one of the plan's pilots.
+// An outcome has the actual times and the cost of one of the plan's pilots.
 type outcome struct {
 	Pilot  int     `json:"pilot"` // index in the plan
 	Submit seconds `json:"submit_s"`

@@ -116,7 +116,7 @@ func (s *site) charge(hosts, cpus int, held seconds) money {
 	return cost
 }
 
-// resources is what a task needs, what a host has, or what is free on one. Memory 0 of a host means that it is not
+// resources is the demand of a task, the size of a host, or the free part of one. Memory 0 of a host means that it is not
 // limited.
 type resources struct {
 	CPUs      int `json:"cpus"`
