@@ -116,8 +116,8 @@ func (s *site) charge(hosts, cpus int, held seconds) money {
 	return cost
 }
 
-// resources is the demand of a task, the size of a host, or the free part of one. Memory 0 of a host means that it is not
-// limited.
+// resources is the demand of a task, the size of a host, or the free part of one. Memory 0 of a host means that it is
+// not limited.
 type resources struct {
 	CPUs      int `json:"cpus"`
 	MemoryMiB int `json:"memory_mib"`
