@@ -136,7 +136,9 @@ func checkPath(f string) error {
 	switch {
 	case !filepath.IsLocal(f) || strings.ContainsRune(f, 0):
 		return fmt.Errorf("file %q is outside the run's directory", f)
-	case f == "." || path.Clean(f) != f:
+	case f == ".":
+		return fmt.Errorf("file %q is the run's directory itself", f)
+	case path.Clean(f) != f:
 		return fmt.Errorf("file %q must be written in its shortest form, %q", f, path.Clean(f))
 	case f == recordFile:
 		return fmt.Errorf("file %q has the name of the record that a worker writes", f)

@@ -42,7 +42,7 @@ func TestRunnable(t *testing.T) {
 		`file "/etc/passwd" is outside the run's directory`:                                           in("/etc/passwd"),
 		`file "d/../../x" is outside the run's directory`:                                             out("d/../../x"),
 		`file "" is outside the run's directory`:                                                      out(""),
-		`file "." must be written in its shortest form, "."`:                                          out("."),
+		`file "." is the run's directory itself`:                                                      out("."),
 		`file "./x" must be written in its shortest form, "x"`:                                        out("./x"),
 		`file "record.json" has the name of the record that a worker writes`:                          out("record.json"),
 		`file "x/y/z" is below "x", which is also a file`:                                             {Argv: argv, Inputs: []string{"x/y/z"}, Outputs: x},

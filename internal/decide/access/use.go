@@ -28,8 +28,8 @@ type Use struct {
 // A body that is the owner's only one is always admitted: MaxBody bounds it.
 func (u Use) Enter(now time.Time, owner string, body int64, l Limits) (Use, error) {
 	if l.Requests > 0 && u.requests >= l.Requests {
-		return u, tooMany(time.Second, "%s has %d requests in progress, the maximum for an owner (--max-requests)",
-			owner, u.requests)
+		return u, tooMany(time.Second, "%s has reached the maximum of %d requests in progress (--max-requests)",
+			owner, l.Requests)
 	}
 	after, err := u.Hold(owner, 0, body, l)
 	if err != nil {

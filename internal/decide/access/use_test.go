@@ -140,7 +140,7 @@ func TestLimits(t *testing.T) {
 		{"no limits", Limits{}, Use{requests: 1000, bodies: 1 << 50}, 0, 1 << 40, ""},
 		{"the last request", Limits{Requests: 2}, Use{requests: 1}, 0, 0, ""},
 		{"one request too many", Limits{Requests: 2}, Use{requests: 2}, 0, 0,
-			"ann has 2 requests in progress, the maximum for an owner (--max-requests): nothing was done; try again in 1 s"},
+			"ann has reached the maximum of 2 requests in progress (--max-requests): nothing was done; try again in 1 s"},
 		{"up to the limit", bodies, Use{bodies: 3 * mib}, 0, mib, ""},
 		{"a byte too many", bodies, Use{bodies: 3*mib + 1}, 0, mib,
 			"other requests of ann with 4 MiB are being read, and with this one they would exceed the 4 MiB"},

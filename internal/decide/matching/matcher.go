@@ -1,6 +1,7 @@
 package matching
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ type Matcher[T any] struct {
 
 	queue   queue[T]
 	arrived int64      // number of jobs pushed
-	slots   []*Slot[T] // the open slots, sorted by id
+	slots   []*Slot[T] // the open slots, sorted by compareSlots
 	cpus    int        // total of slots
 }
 
@@ -59,7 +60,7 @@ func (m *Matcher[T]) Open(s *Slot[T]) {
 	if s.open {
 		return
 	}
-	i, _ := slices.BinarySearchFunc(m.slots, s, func(a, b *Slot[T]) int { return strings.Compare(a.ID, b.ID) })
+	i, _ := slices.BinarySearchFunc(m.slots, s, compareSlots)
 	m.slots = slices.Insert(m.slots, i, s)
 	m.cpus += s.Host.CPUs
 	s.open = true
@@ -78,12 +79,21 @@ func (m *Matcher[T]) Close(s *Slot[T]) {
 	s.unkeep()
 }
 
+// compareSlots orders slots for filling: the slot that ends first comes first, so that jobs that need much time find the
+// slots that last longer.
+func compareSlots[T any](a, b *Slot[T]) int {
+	return cmp.Or(a.EndsAt.Compare(b.EndsAt), strings.Compare(a.ID, b.ID))
+}
+
 // Match assigns queued jobs to the given slots, or to all slots if none is given; closed slots are skipped. It yields
 // each slot that takes any jobs, with its new jobs in the order in which they must reach the worker. The jobs are
 // already booked on the slot at that time. Slots must not be opened or closed while the loop runs.
 func (m *Matcher[T]) Match(now time.Time, only ...*Slot[T]) iter.Seq2[*Slot[T], []T] {
-	if len(only) == 0 {
+	switch {
+	case len(only) == 0:
 		only = m.slots
+	case len(only) > 1:
+		only = slices.SortedFunc(slices.Values(only), compareSlots)
 	}
 	return func(yield func(*Slot[T], []T) bool) {
 		share := m.share()

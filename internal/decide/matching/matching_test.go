@@ -40,6 +40,23 @@ func TestOvertakenJobGetsASlotAtLast(t *testing.T) {
 	t.Error("the big job never started")
 }
 
+// A short job takes the slot that ends first, so that the slot that stays longer is free for a job that needs it,
+// however the slots are called and in whatever order they are opened.
+func TestSlotsThatEndSoonAreFilledFirst(t *testing.T) {
+	t.Parallel()
+	for _, ids := range [][2]string{{"a", "b"}, {"b", "a"}} {
+		c := newCluster()
+		long := c.open(ids[0], 1, 4000, time.Hour)
+		soon := c.open(ids[1], 1, 4000, 10*time.Minute)
+		brief := c.push("brief", 0, 1, needs(1, 5*time.Minute))
+		lasting := c.push("lasting", 0, 0, needs(1, 30*time.Minute))
+		c.match()
+		if c.holder(brief) != soon || c.holder(lasting) != long {
+			t.Errorf("slots %v: the brief job is in %v, the lasting one in %v", ids, c.holder(brief), c.holder(lasting))
+		}
+	}
+}
+
 func TestJobThatFitsNoSlotBlocksNone(t *testing.T) {
 	t.Parallel()
 	c := newCluster()

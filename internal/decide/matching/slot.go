@@ -22,7 +22,7 @@ const (
 // A Slot is the matching's view of a worker. The caller sets the exported fields, and changes them only while the slot
 // is closed. A closed slot takes no new jobs, but keeps the jobs that it holds.
 type Slot[T any] struct {
-	ID     string           // slots are filled in the order of their ids
+	ID     string           // among slots that end together, those with the lowest ids are filled first
 	Host   corral.Resources // the worker's total resources for jobs
 	EndsAt time.Time        // when the worker stops running jobs
 

@@ -259,7 +259,7 @@ func TestRequestsOfAnOwner(t *testing.T) {
 	ann, _ := h.token(corral.Token{Owner: "ann", Role: corral.RoleUser})
 	bob, _ := h.token(corral.Token{Owner: "bob", Role: corral.RoleUser})
 	first := h.inside(t, ann, 900, "x")
-	if rec := h.ask("GET", "/v1/sites", "", "Bearer "+ann); rec.Code != 429 || !strings.Contains(rec.Body.String(), "ann has 1 requests in progress") {
+	if rec := h.ask("GET", "/v1/sites", "", "Bearer "+ann); rec.Code != 429 || !strings.Contains(rec.Body.String(), "ann has reached the maximum of 1 requests in progress") {
 		t.Errorf("a second request: %d %s", rec.Code, rec.Body)
 	}
 	if rec := h.ask("GET", "/v1/sites", "", "Bearer "+bob); rec.Code != 200 {

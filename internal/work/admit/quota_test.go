@@ -10,6 +10,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/admit"
 )
 
 // counted returns a noun that counts against a quota.
@@ -114,6 +115,34 @@ func TestQuotasMakeRoom(t *testing.T) {
 			return clear(tx)
 		})
 	}
+}
+
+// A run that is resumed counts against the quota of open runs again.
+func TestResumedRunsCount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, access.Most{"runs-open": 1})
+	var first corral.Run
+	w.write(func(tx *store.Tx) (err error) {
+		if err = nouns["run"].create(tx, "ann", w.homes["ann"], 0); err != nil {
+			return err
+		}
+		all, err := tx.Runs(store.RunFilter{States: []corral.RunState{corral.RunRunning}})
+		if err != nil {
+			return err
+		}
+		first = all[0]
+		return endRuns(tx)
+	})
+	w.write(func(tx *store.Tx) error { return nouns["run"].create(tx, "ann", w.homes["ann"], 1) })
+	resume := func(tx *store.Tx) error {
+		_, err := admit.Resume(tx, first)
+		return err
+	}
+	if err := w.try(resume); corral.KindOf(err) != corral.Forbidden {
+		t.Errorf("beside an open run: %v, want %s", err, corral.Forbidden)
+	}
+	w.write(endRuns)
+	w.write(resume)
 }
 
 // clear ends all running objects.

@@ -22,6 +22,26 @@ func RunOfEnsemble(tx *store.Tx, r corral.Run) (corral.Run, error) {
 	return admitted(tx, c, func() (corral.Run, error) { return tx.CreateRun(r) })
 }
 
+// Resume continues a run that is over. The run counts against the quota of open runs again.
+func Resume(tx *store.Tx, r corral.Run) (corral.Run, error) {
+	return admitted(tx, ofResumed(tx, r), func() (corral.Run, error) { return tx.MoveRun(r.ID, corral.RunResume, "") })
+}
+
+// CheckResume returns the error with which Resume would refuse a run now.
+func CheckResume(tx *store.Tx, r corral.Run) error { return ofResumed(tx, r).ask(tx) }
+
+// ofResumed returns the claim of a run that is to continue. Its cluster need not be READY: the run waits for it.
+func ofResumed(tx *store.Tx, r corral.Run) claim {
+	return claim{
+		owner: r.Owner,
+		usable: func() error {
+			_, err := mayUseCluster(tx, r.Owner, r.Cluster)
+			return err
+		},
+		quotas: []string{"runs-open"},
+	}
+}
+
 // ofRun returns the claim of a run; the function labels checks its reserved labels.
 func ofRun(tx *store.Tx, r corral.Run, labels func() error) claim {
 	var cluster corral.Cluster

@@ -10,6 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/admit"
 )
 
 // A Manager drives all runs of one corrald. Its methods may be called from any goroutine. Methods that take the id of a
@@ -175,12 +176,16 @@ func (m *Manager) Resume(ctx context.Context, actor string, id corral.RunID) (ro
 // goOn continues an inactive run after applying a record that gives it work. The function with makes the record from
 // the run's state.
 func goOn(ctx context.Context, m *Manager, actor string, row corral.Run, with order) (corral.Run, error) {
+	db := m.db.Request(ctx)
+	if err := db.View(ctx, func(tx *store.Tx) error { return admit.CheckResume(tx, row) }); err != nil {
+		return corral.Run{}, err
+	}
 	tasks, err := renew(ctx, m.lg, row, with)
 	if err != nil {
 		return corral.Run{}, err
 	}
-	err = m.db.Request(ctx).Write(ctx, actor, func(tx *store.Tx) error {
-		if _, err := tx.MoveRun(row.ID, corral.RunResume, ""); err != nil {
+	err = db.Write(ctx, actor, func(tx *store.Tx) error {
+		if _, err := admit.Resume(tx, row); err != nil {
 			return err
 		}
 		row, err = tx.SetRun(row.ID, tasks, nil)
