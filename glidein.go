@@ -83,7 +83,8 @@ type Glidein struct {
 	Cluster     ClusterID `json:"cluster_id"`
 	ClusterName string    `json:"cluster"`
 	Shape
-	Idle       Seconds    `json:"idle_s,omitempty"` // 0: never leave for lack of work
+	Idle       Seconds    `json:"idle_s,omitempty"`     // 0: never leave for lack of work
+	MinStay    Seconds    `json:"min_stay_s,omitempty"` // run this long before leaving for lack of work
 	Overlap    Seconds    `json:"overlap_s,omitempty"`
 	QueueLimit Seconds    `json:"queue_timeout_s"`  // an attempt that waits longer in the site's queue is cancelled
 	Broker     BrokerMode `json:"broker,omitempty"` // for condor clusters only, like CCB and Slots

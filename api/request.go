@@ -118,7 +118,8 @@ type NewGlidein struct {
 	Site    string `json:"site"`              // name or id
 	Cluster string `json:"cluster,omitempty"` // name or id; empty: default
 	corral.Shape
-	Idle      corral.Seconds `json:"idle_s,omitempty"` // leave after this time without work; 0: never
+	Idle      corral.Seconds `json:"idle_s,omitempty"`     // leave after this time without work; 0: never
+	MinStay   corral.Seconds `json:"min_stay_s,omitempty"` // but not before an attempt has run this long
 	NotBefore time.Time      `json:"not_before,omitzero"`
 
 	// QueueLimit is the time for which an attempt may wait in the site's queue before it is cancelled; 0: a week.

@@ -101,6 +101,8 @@ type Pilot struct {
 	Ready   corral.Seconds `json:"ready_s"`
 	End     corral.Seconds `json:"end_s"`
 	Follows *int           `json:"follows,omitempty"` // index of the earlier pilot that it replaces; nil: none
+	// For this long after its start the pilot does not leave for lack of work: the plan has work for it until then.
+	MinStay corral.Seconds `json:"min_stay_s,omitempty"`
 	// The pilot may start before there is work for it, and then has to wait.
 	Early bool `json:"early,omitempty"`
 	// Index of an earlier pilot at another site; the one that starts later is withdrawn.

@@ -198,7 +198,7 @@ var glideinTable = listing[corral.Glidein]{
 		{"next", func(g corral.Glidein) any { return outlookText(g.Outlook) }},
 		{"attempts", func(g corral.Glidein) any { return len(g.Attempts) }},
 		{"resubmit", func(g corral.Glidein) any { return g.Resubmit }},
-		{"leaves idle", func(g corral.Glidein) any { return idleText(g.Idle) }},
+		{"leaves idle", func(g corral.Glidein) any { return idleText(g) }},
 		{"overlap", func(g corral.Glidein) any { return unless(g.Overlap) }},
 		{"waits in queue", func(g corral.Glidein) any { return "at most " + short(g.QueueLimit.String()) }},
 		{"ccb", func(g corral.Glidein) any { return strings.Join(g.CCB, ", ") }},
@@ -235,11 +235,15 @@ func outlookText(o *corral.Outlook) string {
 	return "" // the state shows that the glidein is over
 }
 
-func idleText(d corral.Seconds) string {
-	if d == 0 {
+func idleText(g corral.Glidein) string {
+	switch {
+	case g.Idle == 0:
 		return ""
+	case g.MinStay > 0:
+		return fmt.Sprintf("after %s, but not before it has run for %s", short(g.Idle.String()),
+			short(g.MinStay.String()))
 	}
-	return "after " + short(d.String())
+	return "after " + short(g.Idle.String())
 }
 
 // attemptTable shows the pilot jobs of one glidein, the oldest first.

@@ -37,6 +37,7 @@ var glideins = table[corral.Glidein]{
 			{"site_options", asJSON(&g.SiteOptions)},
 			{"walltime_ms", ms(&g.Walltime)},
 			{"idle_ms", ms(&g.Idle)},
+			{"min_stay_ms", ms(&g.MinStay)},
 			{"overlap_ms", ms(&g.Overlap)},
 			{"queue_timeout_ms", ms(&g.QueueLimit)},
 			{"broker", &g.Broker},

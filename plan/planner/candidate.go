@@ -33,7 +33,8 @@ type outcome struct {
 	pilots int
 	slack  time.Duration // how much the times of one pilot's hosts may differ, see pilots
 	late   time.Duration // delay of the plan's beginning relative to the schedule
-	limit  string        // the site limit that it violates; empty: none
+	limit  string        // the limit that it violates; empty: none
+	played bool          // its figures are those of its execution
 
 	schedule *schedule // nil: the list schedule that evaluate makes
 }
@@ -118,6 +119,10 @@ func (p *planning) draft(s *schedule, slack time.Duration) *plan.Plan {
 	late := delay(pilots)
 	shift(pilots, late)
 	plan.Line(p.Sites, pilots)
+	for i := range pilots {
+		q := &pilots[i]
+		q.MinStay = max(0, q.End-q.Start-corral.Seconds(p.Cluster.Leave))
+	}
 	return &plan.Plan{Workflow: p.Work.Name, Feasible: true, Goal: p.Goal, Clustering: p.clustering, Pilots: pilots,
 		Point: plan.Point{Makespan: corral.Seconds(s.makespan + late)}}
 }

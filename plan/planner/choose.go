@@ -14,16 +14,31 @@ import (
 
 // choose returns the best outcome within the goal's deadline and budget.
 func (p *planning) choose(all []outcome) (best outcome, ok bool) {
+	if k, ok := p.best(all); ok {
+		return all[k], true
+	}
+	return outcome{}, false
+}
+
+// best returns the index of the best outcome within the goal's deadline and budget.
+func (p *planning) best(all []outcome) (best int, ok bool) {
 	var within []outcome
-	for _, o := range all {
+	var at []int
+	for k, o := range all {
 		if excess(p.Goal, o) == "" {
-			within = append(within, o)
+			within, at = append(within, o), append(at, k)
 		}
 	}
 	if len(within) == 0 {
-		return outcome{}, false
+		return 0, false
 	}
-	return slices.MinFunc(within, order(p.Goal, within)), true
+	better := order(p.Goal, within)
+	for k := range within {
+		if better(within[k], within[best]) < 0 {
+			best = k
+		}
+	}
+	return at[best], true
 }
 
 // excess describes the bound of the goal or the limit of a site that an outcome violates; it returns "" if the outcome
@@ -86,19 +101,33 @@ func priced(sites []plan.Site) bool {
 
 // front returns the outcomes that violate no limit and are not dominated in both makespan and cost, sorted by makespan.
 func front(all []outcome) []plan.Point {
-	sorted := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return o.limit != "" })
-	slices.SortFunc(sorted, func(a, b outcome) int {
-		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.dear(), b.dear()), a.peak-b.peak)
-	})
 	points := []plan.Point{}
-	var least float64
-	for _, o := range sorted {
-		if d := o.dear(); len(points) == 0 || d < least {
-			least = d
-			points = append(points, o.Point)
-		}
+	for _, k := range frontier(all) {
+		points = append(points, all[k].Point)
 	}
 	return points
+}
+
+// frontier returns the indices of the outcomes of the front, by makespan.
+func frontier(all []outcome) (some []int) {
+	var sorted []int
+	for k, o := range all {
+		if o.limit == "" {
+			sorted = append(sorted, k)
+		}
+	}
+	slices.SortStableFunc(sorted, func(i, j int) int {
+		a, b := &all[i], &all[j]
+		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.dear(), b.dear()), a.peak-b.peak)
+	})
+	var least float64
+	for _, k := range sorted {
+		if d := all[k].dear(); len(some) == 0 || d < least {
+			least = d
+			some = append(some, k)
+		}
+	}
+	return some
 }
 
 // unreachable returns the answer for a goal that no candidate reaches: the nearest plan, and the change that would make
@@ -108,6 +137,10 @@ func (p *planning) unreachable(all []outcome) *plan.Plan {
 	possible := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return o.limit != "" })
 	if len(possible) == 0 {
 		pl.Limits = cuts(p.Sites, p.most, all)
+		if slices.ContainsFunc(all, func(o outcome) bool { return o.limit == undone }) {
+			pl.Reasons = []string{"every plan leaves a task undone when it is executed: " + undone}
+			return pl
+		}
 		pl.Reasons = []string{"no plan is within the sites' limits"}
 		if len(pl.Limits) > 0 {
 			pl.Reasons[0] += ": " + strings.Join(pl.Limits, "; ")

@@ -18,13 +18,14 @@
 //	              6.1: capacity follows width
 //	candidate.go  evaluates a candidate: its cost, its peak, and the limits that it violates
 //	choose.go     the choice by objective, the front, the nearest plan for an unreachable goal, the reasons
+//	witness.go    executes the candidates that matter, and rejects those that leave a task undone
 //	sure.go       the choice if the deadline must be met with a confidence: a judge simulates plans, and the best one
 //	              with sufficient confidence is taken
 //	bound.go      a lower bound on the cpus of any plan, by package plan/planner/bound
 //	narrow.go     the search for the fewest cpus that meet a deadline, starting at that bound
 //
-// The schedule in a plan is a witness that its pilots suffice, not a forecast: at run time, ready tasks are matched to
-// workers by the same priorities, and actual runtimes differ from estimates.
+// The list schedule only suggests pilots. With Options.Play, the candidates that matter are executed (witness.go): the
+// schedule of a plan is then what corrald's matching makes of its pilots if waits and runtimes are as estimated.
 //
 // Every plan passes plan/validator before it is returned. The validator shares no code with this package.
 package planner

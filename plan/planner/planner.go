@@ -26,6 +26,7 @@ type planning struct {
 	seed   uint64
 	parts  int   // a pilot has at most 1/parts of a plan's hosts; 0: limited by the site only
 	judge  Judge // nil: estimates are trusted
+	play   Play  // nil: the list schedule is trusted
 
 	clustering clustering.Rule
 	ctx        context.Context
@@ -41,6 +42,7 @@ type Options struct {
 	// The choices to try: each lists the slots in which all pilots must be. none: sites are used with their waits.
 	Slots   [][]Slot
 	Judge   Judge           // judges plans that must meet a deadline with a confidence; nil: estimates are trusted
+	Play    Play            // executes plans; nil: the list schedule is trusted
 	Context context.Context // cancels the search; Make then returns the context's cause; nil: never
 }
 
@@ -68,7 +70,7 @@ func present[T any](list []T) []T {
 func newPlanning(problem plan.Problem, goal plan.Goal, opts Options) *planning {
 	p := &planning{
 		Problem: problem, Goal: goal, all: problem.Work.Tasks, seed: opts.Seed, parts: opts.Parts, judge: opts.Judge,
-		ctx: opts.Context,
+		play: opts.Play, ctx: opts.Context,
 	}
 	if p.ctx == nil {
 		p.ctx = context.Background()
@@ -109,6 +111,10 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	if opts.Slots == nil {
 		all = append(all, p.narrow(all, bound)...)
 	}
+	if p.ctx.Err() != nil {
+		return nil, context.Cause(p.ctx)
+	}
+	all = p.witness(all)
 	if p.ctx.Err() != nil {
 		return nil, context.Cause(p.ctx)
 	}
@@ -180,6 +186,10 @@ func (p *planning) outcomes(candidates []candidate) []outcome {
 
 // finish makes the plan of an outcome, with its witness.
 func (p *planning) finish(o outcome) *plan.Plan {
+	if o.played {
+		played, _ := p.play(o.sketch())
+		return played
+	}
 	s := o.schedule
 	if s == nil {
 		_, s = p.evaluate(o.candidate)

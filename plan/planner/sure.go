@@ -93,19 +93,20 @@ func (l *ladder) judged(k int, exact bool) float64 {
 	if l.p.ctx.Err() != nil {
 		return 0 // the result is not used
 	}
-	share := l.p.judge(l.sketch(k), exact)
+	share := l.p.judge(l.plan(k), exact)
 	if exact {
 		l.share[k] = share
 	}
 	return share
 }
 
-// sketch makes the plan of a rung, without its witness.
-func (l *ladder) sketch(k int) *plan.Plan {
+// plan makes the plan of a rung.
+func (l *ladder) plan(k int) *plan.Plan {
 	o := l.rungs[k]
-	_, s := o.of.evaluate(o.candidate)
-	pl := o.of.draft(s, o.slack)
-	o.of.measure(o.candidate, pl)
+	pl := o.sketch()
+	if o.played {
+		pl, _ = o.of.play(pl)
+	}
 	return pl
 }
 

@@ -143,7 +143,7 @@ func (e *engineRun) supervise(j *batchJob, o jobfiles.Order, number int) {
 	e.mu.Lock()
 	j.started = time.Now()
 	e.mu.Unlock()
-	stay := attempt.NewStay(time.Now(), time.Duration(o.Pilot.Walltime))
+	stay := attempt.NewStay(time.Now(), *o.Pilot)
 	var row corral.Job
 	err := storetest.All(e.db).View(e.ctx, func(tx *store.Tx) (err error) { row, err = tx.JobTagged(o.Tag); return err })
 	if err == nil {

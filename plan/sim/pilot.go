@@ -56,11 +56,11 @@ func (p *pilot) begin() {
 	}
 	p.s.cpus += p.cpus()
 	p.s.sim.trace.Pilots[p.held].Start = p.s.now
-	now, walltime := p.s.time(), time.Duration(p.glidein.Walltime)
+	now, order := p.s.time(), orderOf(p.glidein)
 	p.s.sees(p, reconcile.Sighting{Phase: reconcile.Running, StartedAt: now})
 	p.s.apply(reconcile.LeaseJob{Job: p.job.ID, Holder: p.job.Tag})
-	p.stay = attempt.NewStay(now, walltime)
-	p.roster = attempt.NewRoster(p.job.Tag, orderOf(p.glidein), nil, "")
+	p.stay = attempt.NewStay(now, order)
+	p.roster = attempt.NewRoster(p.job.Tag, order, nil, "")
 	p.s.after(p.s.Overhead, p.ready)
 	p.s.at(p.s.since(p.stay.End), p.consider)
 	if f := p.s.sim.Failures.Pilot; f != nil {
@@ -158,7 +158,7 @@ func (p *pilot) idle(m *member) {
 	case m != nil && m.phase == draining:
 		p.s.after(0, p.release)
 	case limit > 0 && p.idleAt < p.s.now+limit:
-		at := wholeUp(p.s.now + limit)
+		at := wholeUp(max(p.s.now+limit, p.s.since(p.stay.IdleFrom())))
 		p.idleAt = at
 		p.s.at(at, func() {
 			if p.idleAt == at {

@@ -21,7 +21,7 @@ type Scenario struct {
 	Asks  []Ask // recorded at the beginning, submitted at their Submit times
 
 	Runtime  Runtime              // nil: each task takes its estimate
-	Speed    func(Host) float64   // factor for runtimes on a host; nil: 1
+	Speed    func(Host) float64   // factor for runtimes on a host, besides its site's speed; nil: 1
 	Bytes    func(task int) int64 // bytes transferred with a task if its site has a plan.Transfer; nil: 0
 	Failures Failures
 	Cluster  Cluster

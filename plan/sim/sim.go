@@ -111,7 +111,7 @@ func (x *simulation) ask(a Ask) {
 	}
 	s := x.site(a.Site, a.Queue)
 	x.glideins++
-	g := corral.Glidein{ID: x.glideins, Shape: a.Shape, Idle: corral.Seconds(a.Idle),
+	g := corral.Glidein{ID: x.glideins, Shape: a.Shape, Idle: corral.Seconds(a.Idle), MinStay: a.MinStay,
 		Overlap: corral.Seconds(a.Overlap), Resubmit: a.Resubmit}
 	g.Hosts = max(1, g.Hosts)
 	if g.MemoryMiB == 0 {
@@ -211,6 +211,7 @@ func (x *simulation) takes(t *execution.Task, m *member) (way, took time.Duratio
 	if x.Speed != nil {
 		took = scaled(took, x.Speed(m.host))
 	}
+	took = m.pilot.s.Speed.Takes(took)
 	if f := x.Failures.Task; f != nil {
 		if share := f(t.Index, t.Attempt); share < 1 {
 			return way, scaled(took, share), execution.Failed

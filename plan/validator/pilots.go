@@ -6,6 +6,7 @@ package validator
 import (
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/slot"
 )
@@ -46,12 +47,18 @@ func (c *checker) life(i int, q plan.Pilot, s *plan.Site) {
 	c.unless(time.Duration(q.Ready-q.Start) >= s.Overhead, "overhead",
 		"pilot %d is ready %s after its start, but the overhead is %s", i, q.Ready-q.Start, s.Overhead)
 	c.unless(q.End >= q.Ready, "end", "pilot %d ends before it is ready", i)
-	c.unless(held+s.Margin <= time.Duration(q.Walltime), "walltime", "pilot %d is held for %s, but its walltime is %s",
-		i, held, q.Walltime)
+	c.unless(held+reserve(q, s) <= time.Duration(q.Walltime)+c.problem.Cluster.Leave, "walltime",
+		"pilot %d is held for %s, but its walltime is %s", i, held, q.Walltime)
 	for _, closed := range s.Closed {
 		c.unless(!closed.Overlaps(plan.Span{From: time.Duration(q.Start), To: time.Duration(q.End)}), "maintenance",
 			"pilot %d is held while site %s is closed, from %s to %s", i, q.Site, closed.From, closed.To)
 	}
+}
+
+// reserve returns the end of a pilot's walltime in which no task runs: the site's margin or, if that is less, a
+// twentieth of the walltime, between two seconds and a minute, which every pilot needs for an orderly end.
+func reserve(q plan.Pilot, s *plan.Site) time.Duration {
+	return min(s.Margin, time.Minute, max(2*time.Second, time.Duration(q.Walltime)/20))
 }
 
 // wait checks that a pilot waits as long as the site predicts for its shape, unless the queue has room for it for its
@@ -70,6 +77,10 @@ func (c *checker) wait(i int, q plan.Pilot, s *plan.Site, room *slot.Profile) {
 		"pilot %d starts %s after its submission, but the wait is %s%s", i, q.Start-q.Submit, wait, also)
 }
 
+// noticed is the maximum time from the end of a pilot until its successor starts, where a site has room for only one of
+// them: corrald must first see the end.
+const noticed = corral.Seconds(2 * time.Second)
+
 // place checks a pilot that replaces another.
 func (c *checker) place(i int, q plan.Pilot) {
 	if q.Follows == nil {
@@ -83,8 +94,9 @@ func (c *checker) place(i int, q plan.Pilot) {
 	p := c.plan.Pilots[k]
 	c.unless(p.Site == q.Site && p.Queue == q.Queue && p.Hosts == q.Hosts && p.Host() == q.Host(), "follows",
 		"pilot %d does not fit the place of pilot %d", i, k)
-	c.unless(q.Submit >= p.Start && q.Start <= p.End, "follows", "pilot %d, submitted at %s to start at %s, follows "+
-		"pilot %d, which is held from %s to %s", i, q.Submit, q.Start, k, p.Start, p.End)
+	c.unless(q.Submit >= p.Start && q.Start <= p.End+noticed, "follows",
+		"pilot %d, submitted at %s to start at %s, follows pilot %d, which is held from %s to %s", i, q.Submit, q.Start,
+		k, p.Start, p.End)
 }
 
 // hedge checks a pilot that hedges another: it must be at another site, have the same hosts, be listed after the

@@ -23,23 +23,29 @@ type Stay struct {
 	Started time.Time
 	End     time.Time // deadline for the workers' departure
 	RouteBy time.Time // deadline for corrald's first answer
+	idle    time.Time // the pilot does not leave for lack of work before this time
 	reserve time.Duration
 
 	report jobfiles.Report // has no outcome while the pilot stays
 	killAt time.Time       // zero while the pilot stays or drains
 }
 
-// NewStay returns the stay of a pilot with the given walltime. The stay ends early enough for the pilot to leave in an
-// orderly way, so that the batch system never has to end the pilot.
-func NewStay(started time.Time, walltime time.Duration) *Stay {
+// NewStay returns the stay of the pilot of an order. The stay ends early enough for the pilot to leave in an orderly
+// way, so that the batch system never has to end the pilot.
+func NewStay(started time.Time, p jobfiles.PilotOrder) *Stay {
+	walltime := time.Duration(p.Walltime)
 	reserve := jobfiles.Reserve(walltime)
 	return &Stay{
 		Started: started,
 		End:     started.Add(walltime - reserve),
 		RouteBy: started.Add(min(routeWait, walltime/2)),
+		idle:    started.Add(time.Duration(p.MinStay)),
 		reserve: reserve,
 	}
 }
+
+// IdleFrom returns the earliest time at which the pilot may leave for lack of work.
+func (s *Stay) IdleFrom() time.Time { return s.idle }
 
 // Phase returns the current phase of the departure.
 func (s *Stay) Phase() Phase {
@@ -143,7 +149,7 @@ func (s *Stay) Consider(now time.Time, see Sight, r *Roster) {
 	case s.Phase() == Draining:
 	case r.allLeft():
 		s.conclude(now, r)
-	case r.idle(now):
+	case !now.Before(s.idle) && r.idle(now):
 		s.Drain(corral.OutcomeIdle, "no task for "+r.limit.String())
 	}
 }

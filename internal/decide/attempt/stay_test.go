@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
 // TestDeparture simulates events of a pilot with a time of 100 s, one after the other, and checks how the pilot leaves
@@ -77,7 +78,7 @@ func TestDeparture(t *testing.T) {
 		"all refused": {all{left(0, LeftRefused, "token"), left(1, LeftRefused, "token"), quiet},
 			corral.OutcomeFailed, false, "every worker failed: token", 3},
 	} {
-		s, r := NewStay(start, 100*time.Second), roster(2)
+		s, r := NewStay(start, order(100*time.Second)), roster(2)
 		for _, do := range c.events {
 			do(s, r)
 		}
@@ -91,10 +92,35 @@ func TestDeparture(t *testing.T) {
 	}
 }
 
+// order returns an order with a walltime.
+func order(walltime time.Duration) jobfiles.PilotOrder {
+	return jobfiles.PilotOrder{Shape: corral.Shape{Walltime: corral.Seconds(walltime)}}
+}
+
+// A pilot that has been idle for long enough stays for its minimum stay, which counts from the start of its job.
+func TestMinStay(t *testing.T) {
+	t.Parallel()
+	o := order(time.Hour)
+	o.MinStay = corral.Seconds(30 * time.Second)
+	s, r := NewStay(start, o), roster(1)
+	r.Workers[0].Start()
+	r.Workers[0].Register(at(2))
+	for _, now := range []float64{20, 29.9, 30} {
+		r.Workers[0].Idle(at(now).Sub(at(2)), at(now))
+		s.Consider(at(now), Sight{}, r)
+		if left := s.Phase() != Staying; left != (now == 30) || !s.IdleFrom().Equal(at(30)) {
+			t.Errorf("after %g s: it leaves: %v", now, left)
+		}
+	}
+	if got := s.Report(r); got.Outcome != corral.OutcomeIdle {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A leaving pilot waits for its workers and their remaining processes, but not for processes that cannot be killed.
 func TestOver(t *testing.T) {
 	t.Parallel()
-	s := NewStay(start, time.Hour)
+	s := NewStay(start, order(time.Hour))
 	if s.Over(at(1), true) {
 		t.Error("a pilot that stays is over when it has no process")
 	}

@@ -79,8 +79,8 @@ func (m *Matcher[T]) Close(s *Slot[T]) {
 	s.unkeep()
 }
 
-// compareSlots orders slots for filling: the slot that ends first comes first, so that jobs that need much time find the
-// slots that last longer.
+// compareSlots orders slots for filling: the slot that ends first comes first, so that jobs that need much time find
+// the slots that last longer.
 func compareSlots[T any](a, b *Slot[T]) int {
 	return cmp.Or(a.EndsAt.Compare(b.EndsAt), strings.Compare(a.ID, b.ID))
 }

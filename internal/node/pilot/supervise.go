@@ -70,7 +70,7 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) jobfiles.Repo
 	signal.Notify(notices, process.Notices...)
 	defer signal.Stop(notices)
 	s.notices = notices
-	s.stay = attempt.NewStay(started, time.Duration(p.Walltime))
+	s.stay = attempt.NewStay(started, *p)
 	s.roster = attempt.NewRoster(s.order.Tag, *p, fanout.Nodes, s.me.Host)
 	scratch := filepath.Join(s.dir, scratchDir)
 	if err := errors.Join(process.AdoptOrphans(), os.MkdirAll(scratch, 0o700)); err != nil {

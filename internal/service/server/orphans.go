@@ -200,7 +200,8 @@ func adopt(tx *store.Tx, site corral.Site, cluster corral.Cluster, o found) (api
 	p := o.order
 	g, err := admit.Adopt(tx, corral.Glidein{
 		Owner: site.Owner, Site: site.ID, Cluster: cluster.ID, Shape: p.Shape, Idle: p.Idle,
-		Labels: map[string]string{"adopted": "true"},
+		MinStay: p.MinStay,
+		Labels:  map[string]string{"adopted": "true"},
 	})
 	if err != nil {
 		return o.Orphan, err

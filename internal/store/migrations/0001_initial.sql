@@ -137,6 +137,7 @@ create table glideins (
 	gpus                    integer not null default 0 check (gpus >= 0),
 	walltime_ms             integer not null check (walltime_ms > 0),
 	idle_ms                 integer not null check (idle_ms >= 0),
+	min_stay_ms             integer not null check (min_stay_ms >= 0),
 	overlap_ms              integer not null check (overlap_ms >= 0),
 	queue_timeout_ms        integer not null default 604800000 check (queue_timeout_ms > 0), -- a week
 

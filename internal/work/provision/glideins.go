@@ -19,7 +19,7 @@ func Requests(row corral.Plan, pilots []plan.Pilot, first int) []api.NewGlidein 
 	all := make([]api.NewGlidein, len(pilots))
 	for i, q := range pilots {
 		all[i] = api.NewGlidein{
-			Site: q.Site, Cluster: row.ClusterName, Shape: q.Shape, Idle: q.Patience(),
+			Site: q.Site, Cluster: row.ClusterName, Shape: q.Shape, Idle: q.Patience(), MinStay: q.MinStay,
 			BatchOptions: corral.BatchOptions{Queue: q.Queue},
 			Labels:       labelled(row),
 		}

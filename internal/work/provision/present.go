@@ -39,7 +39,7 @@ func present(glideins []corral.Glidein, workers []corral.Worker, ours string, no
 			CPUs: w.CPUsFree, MemoryMiB: request.OrUnlimited(w.MemoryMiB), GPUs: g.GPUs, DiskMiB: plan.Unlimited,
 		}}
 		if g.Idle > 0 && w.RunningTasks == 0 {
-			p.Keep = time.Duration(g.Idle)
+			p.Keep = max(time.Duration(g.Idle), stayLeft(g, now))
 		}
 		at[w.ID] = len(all)
 		all = append(all, p)

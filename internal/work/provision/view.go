@@ -272,7 +272,7 @@ func (s sight) pilot(g corral.Glidein, p plan.Problem, idle map[corral.GlideinID
 		CPUs: g.CPUs, MemoryMiB: request.OrUnlimited(g.MemoryMiB), GPUs: g.GPUs, DiskMiB: plan.Unlimited,
 	}
 	if g.Idle > 0 {
-		q.Keep = time.Duration(g.Idle)
+		q.Keep = max(time.Duration(g.Idle), stayLeft(g, s.now))
 	}
 	if site := p.Site(g.SiteName, g.Queue); site != nil {
 		q.Overhead, q.Margin = site.Overhead, site.Margin
@@ -287,6 +287,14 @@ func (s sight) pilot(g corral.Glidein, p plan.Problem, idle map[corral.GlideinID
 		q.Idle = max(0, s.now.Sub(since))
 	}
 	return q, err == nil
+}
+
+// stayLeft returns the rest of the minimum stay of a glidein's last attempt.
+func stayLeft(g corral.Glidein, now time.Time) time.Duration {
+	if n := len(g.Attempts); n > 0 && !g.Attempts[n-1].StartedAt.IsZero() {
+		return time.Duration(g.MinStay) - now.Sub(g.Attempts[n-1].StartedAt)
+	}
+	return time.Duration(g.MinStay)
 }
 
 // phase sets the progress of a pilot, from its glidein's last attempt.

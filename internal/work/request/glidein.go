@@ -25,11 +25,13 @@ func Glidein(in api.NewGlidein, now time.Time) (corral.Glidein, error) {
 		"%s is not less than the %s that workers serve of a walltime of %s", in.Overlap, serve, in.Walltime)
 	k.invalid(in.NotBefore.After(now.Add(time.Duration(maxSpan))), "not_before",
 		"%s is more than %s ahead", in.NotBefore.Format(time.RFC3339), maxSpan)
+	k.invalid(in.MinStay > 0 && in.Idle == 0, "min_stay_s",
+		"needs idle_s: without it pilots never leave for lack of work")
 	k.broker(in)
 	k.labels(in.Labels)
 	k.options(in.BatchOptions)
 	g := corral.Glidein{
-		Shape: in.Shape, Idle: in.Idle, Overlap: in.Overlap, QueueLimit: in.QueueLimit,
+		Shape: in.Shape, Idle: in.Idle, MinStay: in.MinStay, Overlap: in.Overlap, QueueLimit: in.QueueLimit,
 		Resubmit: k.policy(in, now), Labels: in.Labels, BatchOptions: in.BatchOptions,
 		Broker: in.Broker, CCB: in.CCB, Slots: in.Slots,
 	}

@@ -33,6 +33,7 @@ var ranges = map[string]bounds{
 	"walltime_s":        {least: 10, most: maxSpanS},
 	"expires_in_s":      {most: maxSpanS},
 	"idle_s":            {least: 1, most: maxSpanS, orZero: true},
+	"min_stay_s":        {most: maxSpanS},
 	"overlap_s":         {most: maxSpanS},
 	"queue_timeout_s":   {least: 1, most: maxSpanS, orZero: true},
 	"crash_limit":       {least: -1, most: 1000},

@@ -98,101 +98,16 @@ func (q Question) inSlots(ctx context.Context, by plan.Algorithm) (*plan.Plan, e
 	}
 	q.Options.Slots = choices
 	made, err := q.Model.Make(ctx, q.Goal, q.Options)
-	if err != nil || !made.Feasible {
-		return made, err
+	if err != nil {
+		return nil, err
 	}
-	if q.Goal.Confidence == 0 { // with a confidence, only this plan was judged
-		made, err = q.best(ctx, by, choices, made)
-	}
-	if err == nil {
-		made.Reasons = append(made.Reasons, fmt.Sprintf("pilots use the current room of the queues (%s): jobs that "+
-			"arrive before they are queued may take it", by))
-	}
-	return made, err
-}
-
-// best replays the plan of each choice and returns the best one for the goal, with the front of all replayed plans and
-// with the limits and the lower bound of whole. If no feasible plan meets the goal, the goal is unreachable; if no plan
-// is feasible, the error is of kind Unsatisfiable.
-func (q Question) best(ctx context.Context, by plan.Algorithm, choices [][]planner.Slot, whole *plan.Plan) (*plan.Plan,
-	error) {
-	var all, others []*plan.Plan
-	for _, c := range choices {
-		q.Options.Slots = [][]planner.Slot{c}
-		made, err := q.Model.Make(ctx, q.Goal, q.Options)
-		if err != nil {
-			return nil, err
-		}
-		if !made.Feasible {
-			continue
-		}
-		switch p, ok := replayed(q.Model, made); {
-		case ok && beyond(q.Goal, p):
-			others = append(others, p)
-		case ok:
-			all = append(all, p)
-		}
-	}
-	if len(all)+len(others) == 0 {
+	if !made.Feasible && made.Nearest == nil {
 		return nil, corral.ErrorAt(corral.Unsatisfiable, "algorithm", "with %s a task would be too late for its "+
 			"slot when corrald matches tasks and pilots: use another algorithm", by)
 	}
-	front := frontOf(slices.Concat(all, others))
-	if len(all) == 0 {
-		near := liked(plan.Goal{Objective: plan.Makespan}, others)
-		near.Front = front
-		return &plan.Plan{Workflow: whole.Workflow, Goal: q.Goal, LowerBound: whole.LowerBound, Limits: whole.Limits,
-			Pilots: []plan.Pilot{}, Alternatives: plan.Alternatives{Front: front, Nearest: near},
-			Reasons: []string{fmt.Sprintf("none of the plans that %s found meets the goal: the fastest ends "+
-				"after %s and costs %s", by, round(near.Makespan), near.Cost.Brief())}}, nil
-	}
-	best := liked(q.Goal, all)
-	best.Front, best.Limits, best.LowerBound = front, whole.Limits, whole.LowerBound
-	best.Assumed = plan.Assume(q.Model.Problem, best, q.Model.Spread.String())
-	return best, nil
-}
-
-// frontOf returns the plans that are not dominated in both makespan and cost, by makespan.
-func frontOf(all []*plan.Plan) []plan.Point {
-	slices.SortStableFunc(all, func(a, b *plan.Plan) int {
-		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.Cost.Money, b.Cost.Money))
-	})
-	front := []plan.Point{}
-	for _, p := range all {
-		if n := len(front); n == 0 || p.Cost.Money < front[n-1].Cost.Money {
-			front = append(front, p.Point)
-		}
-	}
-	return front
-}
-
-// beyond reports whether a plan violates its goal.
-func beyond(goal plan.Goal, p *plan.Plan) bool {
-	return goal.Deadline > 0 && p.Makespan > goal.Deadline ||
-		goal.Budget != nil && p.Cost.Money > goal.Budget.Money
-}
-
-// liked returns the best plan for a goal: among equally good plans the cheapest, then the first.
-func liked(goal plan.Goal, all []*plan.Plan) *plan.Plan {
-	soonest, cheapest := all[0].Makespan, all[0].Cost.Money
-	for _, p := range all {
-		soonest, cheapest = min(soonest, p.Makespan), min(cheapest, p.Cost.Money)
-	}
-	value := func(p *plan.Plan) float64 {
-		switch goal.Objective {
-		case plan.Makespan:
-			return float64(p.Makespan)
-		case plan.Cost:
-			return float64(p.Cost.Money)
-		case plan.CPUs:
-			return float64(p.PeakCPUs)
-		}
-		return goal.Tradeoff*float64(p.Cost.Money)/float64(max(1, cheapest)) +
-			(1-goal.Tradeoff)*float64(p.Makespan)/float64(max(1, soonest))
-	}
-	return slices.MinFunc(all, func(a, b *plan.Plan) int {
-		return cmp.Or(cmp.Compare(value(a), value(b)), cmp.Compare(a.Cost.Money, b.Cost.Money))
-	})
+	made.Reasons = append(made.Reasons, fmt.Sprintf("pilots use the current room of the queues (%s): jobs that "+
+		"arrive before they are queued may take it", by))
+	return made, nil
 }
 
 // lasts returns how long a task takes at a site, including the time until a worker starts it.

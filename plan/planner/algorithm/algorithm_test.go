@@ -79,7 +79,7 @@ func TestPlansInSlotsComeTrue(t *testing.T) {
 				t.Errorf("%d: %s: %v, %v", k, by, made, err)
 				continue
 			}
-			came := sim.Run(algorithm.AsReserved(q.Model, made))
+			came := sim.Run(q.Model.AsPlanned(made))
 			cost := came.CoreHours() / made.CoreHours
 			if came.Ending != sim.Done || came.Makespan() != time.Duration(made.Makespan) || cost < 0.99 || cost > 1.01 {
 				t.Errorf("%d: %s: planned %s for %s in %d pilots; %s after %s with %.3f of it", k, by, made.Makespan,
@@ -180,7 +180,7 @@ func TestAutoKnowsTheQueue(t *testing.T) {
 }
 
 // A chain of a wide and a narrow stage in a queue with waits of an hour: the pilot of the second stage is requested at
-// once if only a request at once is certain to be in time, and is held idle until its stage begins.
+// once if only a request at once is certain to be in time, and is held until its stage has ended, at a price.
 func TestVirtualReservationOfALaterPilot(t *testing.T) {
 	t.Parallel()
 	q := question(0)
@@ -197,18 +197,14 @@ func TestVirtualReservationOfALaterPilot(t *testing.T) {
 	}
 	early := 0
 	for i, p := range made.Pilots {
-		was := plain.Pilots[i]
-		if p.End != was.End || p.Ready != was.Ready {
-			t.Errorf("pilot %d works at other times: %+v, and %+v", i, p, was)
-		}
-		if p.Early {
+		if was := plain.Pilots[i]; p.Early {
 			early++
 			if p.Submit != 0 || time.Duration(p.Start) != time.Hour || p.Walltime != was.Walltime+was.Start {
 				t.Errorf("pilot %d is %+v, and was %+v", i, p, was)
 			}
 		}
 	}
-	if early == 0 || made.Cost.Money <= plain.Cost.Money || made.Makespan != plain.Makespan {
+	if early == 0 || made.Cost.Money <= plain.Cost.Money || made.Makespan > plain.Makespan {
 		t.Errorf("%d early pilots, %s instead of %s: %q", early, made.Cost, plain.Cost, made.Reasons)
 	}
 }

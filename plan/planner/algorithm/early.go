@@ -6,7 +6,6 @@ package algorithm
 // off.
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -40,7 +39,7 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 		s := q.Model.Site(x.Site, x.Queue)
 		if x.Submit > 0 && !chained(p.Pilots, i) && !(room && e.wait(s, x)) {
 			was := *x
-			if e.advance(s, x); peak(p.Pilots, x.Site) > s.CPUs {
+			if e.advance(s, x); plan.Peak(p.Pilots, x.Site) > s.CPUs {
 				*x = was // the site does not allow that many cpus at once
 			} else if x.Submit < was.Submit {
 				e.early++
@@ -54,15 +53,25 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 			"wait shows when one would be in time")
 		return made, nil
 	}
-	measure(q.Model.Problem, &p)
-	if err := validator.Check(q.Model.Problem, &p); err != nil {
+	for i := range p.Pilots {
+		x := &p.Pilots[i]
+		x.MinStay = max(0, x.End-x.Start-corral.Seconds(q.Model.Cluster.Leave))
+	}
+	q.Model.Tally(&p)
+	played, ok := q.Model.Play(&p)
+	if !ok {
+		made.Reasons = append(made.Reasons, "pilots are not requested earlier: a task would be left undone")
+		return made, nil
+	}
+	if err := validator.Check(q.Model.Problem, played); err != nil {
 		made.Reasons = append(made.Reasons, fmt.Sprintf("pilots are not requested earlier: %s", err))
 		return made, nil
 	}
-	p.Assumed = plan.Assume(q.Model.Problem, &p, q.Model.Spread.String())
-	p.Reasons = append(slices.Clone(p.Reasons), fmt.Sprintf("%d pilots are requested early, to be in time, and "+
-		"%d are queued for room at their time: %s instead of %s", e.early, e.waiting, p.Cost.Brief(), before.Brief()))
-	return &p, nil
+	played.Assumed = plan.Assume(q.Model.Problem, played, q.Model.Spread.String())
+	played.Reasons = append(slices.Clone(played.Reasons), fmt.Sprintf("%d pilots are requested early, to be in time, "+
+		"and %d are queued for room at their time: %s instead of %s", e.early, e.waiting, played.Cost.Brief(),
+		before.Brief()))
+	return played, nil
 }
 
 // A hurry is the state of moving pilots to earlier times.
@@ -133,47 +142,4 @@ func (e *hurry) odds(site, queue string) virtual.Predictor {
 		return nil
 	}
 	return e.Odds(site, queue)
-}
-
-// measure recomputes the held resources and the cost of a plan after its pilots were changed.
-func measure(p plan.Problem, made *plan.Plan) {
-	var held, billed, work time.Duration
-	made.Cost.Money = 0
-	for _, q := range made.Pilots {
-		length, money := p.Site(q.Site, q.Queue).Tariff.Bill(q)
-		cpus := q.HeldCPUs()
-		held, billed = held+time.Duration(q.End-q.Start)*time.Duration(cpus), billed+length*time.Duration(cpus)
-		made.Cost.Money = made.Cost.Money.Plus(money)
-	}
-	made.PeakCPUs = peak(made.Pilots, "")
-	for _, at := range made.Schedule {
-		if at.Pilot < len(made.Pilots) {
-			work += at.Computes() * time.Duration(at.UsedCPUs())
-		}
-	}
-	made.CoreHours, made.Billed = held.Hours(), billed.Hours()
-	if held > 0 {
-		made.Waste = 1 - float64(work)/float64(held)
-	}
-}
-
-// peak returns the maximum number of cpus that pilots hold at once, at one site or, if site is empty, in total.
-func peak(pilots []plan.Pilot, site string) (most int) {
-	type change struct {
-		at   corral.Seconds
-		cpus int
-	}
-	var changes []change
-	for _, q := range pilots {
-		if n := q.HeldCPUs(); site == "" || q.Site == site {
-			changes = append(changes, change{q.Start, n}, change{q.End, -n})
-		}
-	}
-	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), a.cpus-b.cpus) })
-	now := 0
-	for _, c := range changes {
-		now += c.cpus
-		most = max(most, now)
-	}
-	return most
 }

@@ -98,7 +98,7 @@ func (h *hedging) plan() *plan.Plan {
 			at.Pilot += len(h.seconds) // a present pilot; these are numbered after the plan's own
 		}
 	}
-	measure(h.Problem, &p)
+	h.Tally(&p)
 	if p.Assumed != nil {
 		p.Assumed = plan.Assume(h.Problem, &p, p.Assumed.Spread)
 	}
@@ -172,7 +172,7 @@ func (h *hedging) twin(k int) {
 		works.End = max(q.Ready, q.Start+of.End-of.Start)
 		held := plan.Span{From: time.Duration(q.Start), To: time.Duration(q.Start + q.Walltime)}
 		if slices.ContainsFunc(s.Closed, held.Overlaps) || !h.affords(s, works) ||
-			peak(append(slices.Clone(h.held), works), s.Name) > s.CPUs {
+			plan.Peak(append(slices.Clone(h.held), works), s.Name) > s.CPUs {
 			continue
 		}
 		if at == nil || q.Ready < best.Ready {

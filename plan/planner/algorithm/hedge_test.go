@@ -55,7 +55,7 @@ func TestHedge(t *testing.T) {
 	if more := h.CoreHours - made.CoreHours; more < held-1e-6 || more > held+1e-6 {
 		t.Errorf("it holds %.4f core-hours more, and the second pilots %.4f", more, held)
 	}
-	if came := sim.Run(algorithm.AsReserved(montecarlo.Model{Problem: *p}, h)); len(came.Pilots) != n {
+	if came := sim.Run(montecarlo.Model{Problem: *p}.AsPlanned(h)); len(came.Pilots) != n {
 		t.Errorf("%d pilots are played, want those that work", len(came.Pilots))
 	}
 	if one := algorithm.Hedge(alone.Model.Problem, made); len(one.Pilots) != n {

@@ -98,6 +98,7 @@ func (x *single) start(now time.Duration) {
 		if x.Speed != nil {
 			took = time.Duration(float64(took) * x.Speed(sim.Host{Site: x.Sites[0].Name}))
 		}
+		took = x.Sites[0].Speed.Takes(took)
 		held := x.Sites[0].Overhead + took
 		if x.Bytes != nil {
 			held += x.Sites[0].Transfer.Takes(x.Bytes(i))

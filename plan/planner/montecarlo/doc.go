@@ -5,6 +5,7 @@
 //	summary.go     the summary of outcomes: quantiles, shares within the deadline and the budget
 //	present.go     the present pilots in the simulator
 //	background.go  other users' jobs, which replace random waits
+//	play.go        for the planner: a plan as it is executed if nothing is random
 //	judge.go       for the planner: the share of outcomes in which a plan meets its deadline, in bounded time
 //	compare.go     a comparison with policies that only react to a queue (package planner/baseline), in the same
 //	               outcomes

@@ -108,6 +108,10 @@ func WaitShare(goal plan.Goal, tasks int) float64 {
 // reports their number. An error is either an error of the planner or the cause of the cancellation of ctx.
 func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (*plan.Plan, error) {
 	m.ctx, opts.Context = ctx, ctx
+	// The simulation does not leave running tasks of present pilots in their places, and large workflows take too long.
+	if len(m.Present) == 0 && len(m.Work.Tasks) <= mostTasks {
+		opts.Play = m.Play
+	}
 	asked := goal.Confidence > 0 && goal.Deadline > 0
 	if asked {
 		opts.Judge = m.Judge(goal, opts.Seed)
@@ -120,6 +124,10 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 		if q.Feasible {
 			q.Assumed = plan.Assume(m.Problem, q, m.Spread.String())
 		}
+	}
+	if len(m.Work.Tasks) > mostTasks {
+		pl.Reasons = append(pl.Reasons, fmt.Sprintf("workflows of more than %d tasks are not executed in advance: the "+
+			"times and the cost are those of the planner's schedule", mostTasks))
 	}
 	switch n := m.draws(); {
 	case asked && n == 0:

@@ -1,7 +1,6 @@
 package montecarlo
 
 import (
-	"cmp"
 	"context"
 	"runtime"
 	"slices"
@@ -77,24 +76,9 @@ func (m Model) chance(work execution.Spec, seed uint64) sim.Scenario {
 		s.Sites = append(s.Sites, site)
 	}
 	m.join(&s)
-	s.Speed = slowdown(s.Sites)
 	s.Bytes = func(task int) int64 { return m.Work.Task(task).Bytes }
 	m.Spread.Of(&s, func(task int) string { return m.Work.Task(task).Kind }, seed)
 	return s
-}
-
-// slowdown returns the function that yields the factor for runtimes on a host, or nil if all hosts are equally fast.
-func slowdown(sites []sim.Site) func(sim.Host) float64 {
-	by := map[string]float64{}
-	for _, s := range sites {
-		if s.Speed != 0 {
-			by[s.Name] = 1 / float64(s.Speed)
-		}
-	}
-	if len(by) == 0 {
-		return nil
-	}
-	return func(h sim.Host) float64 { return cmp.Or(by[h.Site], 1) }
 }
 
 // Outcomes simulates n outcomes of a plan on all processors.

@@ -1,0 +1,179 @@
+package montecarlo
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/sim"
+)
+
+// noticed is the maximum time from the end of a pilot until its successor starts, where a site has room for only one of
+// them.
+const noticed = corral.Seconds(2 * time.Second)
+
+// Play returns a plan as it is executed if each pilot starts as planned and each task takes as long as estimated: with
+// the times of its pilots and tasks, and the figures that follow from them. The list schedule of a planner and the
+// dispatcher follow the same rule, the first task by rank on the first place where it fits, but they examine places in
+// a different order, and the dispatcher reserves a place for a task that was overtaken for too long. The difference
+// moves tasks by seconds; where pilots end, it decides whether a task completes. ok is false if a task is left undone.
+//
+// The simulator is the only reference, because it runs corrald's own matching code.
+func (m Model) Play(made *plan.Plan) (played *plan.Plan, ok bool) {
+	// Without the pilots that had no task, and with pilots requested when they were really due, the execution may be
+	// another one.
+	for range mostPlays {
+		if played, ok = m.once(made); !ok || settled(made, played) {
+			return played, ok
+		}
+		made = played
+	}
+	return nil, false
+}
+
+// mostPlays is the maximum number of executions until one has the same pilots as the one before.
+const mostPlays = 5
+
+// settled reports whether an execution had all pilots of a plan at their planned times, which are executed in whole
+// milliseconds.
+func settled(made, played *plan.Plan) bool {
+	same := func(a, b corral.Seconds) bool { return max(a-b, b-a) < corral.Seconds(time.Millisecond) }
+	return slices.EqualFunc(made.Pilots, played.Pilots, func(q, r plan.Pilot) bool {
+		return same(q.Submit, r.Submit) && same(q.Start, r.Start) && (q.Follows == nil) == (r.Follows == nil)
+	})
+}
+
+// once executes a plan.
+func (m Model) once(made *plan.Plan) (played *plan.Plan, ok bool) {
+	p := *made
+	p.Pilots = slices.Clone(made.Pilots)
+	trace := sim.Run(m.AsPlanned(made))
+	if trace.Ending != sim.Done || len(trace.Pilots) != len(p.Pilots) {
+		return nil, false
+	}
+	number := make(map[string]int, len(p.Pilots)) // :: tag → index of the pilot
+	for _, h := range trace.Pilots {
+		k := int(h.Glidein) - 1
+		number[h.Tag] = k
+		q := &p.Pilots[k]
+		q.Submit, q.Start, q.Ready = corral.Seconds(h.Submit), corral.Seconds(h.Start), corral.Seconds(h.Ready)
+		q.End = max(q.Ready, corral.Seconds(h.End))
+	}
+	if p.Schedule, ok = m.placements(trace, number); !ok {
+		return nil, false
+	}
+	p.Makespan = 0
+	for _, at := range p.Schedule {
+		q := &p.Pilots[at.Pilot]
+		q.End = max(q.End, at.End+corral.Seconds(m.Cluster.Leave))
+		p.Makespan = max(p.Makespan, at.End)
+	}
+	leaveOut(&p)
+	for k := range p.Pilots {
+		q := &p.Pilots[k]
+		if q.Follows != nil && q.Start > p.Pilots[*q.Follows].End+noticed {
+			q.Follows = nil // the other pilot left for lack of work: this one does not take its place
+		}
+		q.MinStay = max(0, q.End-q.Start-corral.Seconds(m.Cluster.Leave))
+	}
+	m.Tally(&p)
+	return &p, true
+}
+
+// placements returns where and when each task ran; ok is false unless each ran exactly once.
+func (m Model) placements(trace *sim.Trace, number map[string]int) (all []plan.Placement, ok bool) {
+	all = make([]plan.Placement, len(m.Work.Tasks))
+	done := make([]bool, len(all))
+	for _, r := range trace.Records {
+		o := r.Finished
+		if o == nil || o.Status != execution.Done {
+			continue
+		}
+		k, ok := number[path.Dir(o.Worker)]
+		host, err := strconv.Atoi(path.Base(o.Worker))
+		if err != nil || !ok || done[o.Task] {
+			return nil, false
+		}
+		t := &m.Work.Tasks[o.Task]
+		at := plan.Placement{Task: int(o.Task), ID: t.ID, Kind: t.Kind, CPUs: t.Needs.CPUs, Pilot: k, Host: host,
+			Start: corral.Seconds(o.Started.Time().Sub(trace.Begin)),
+			End:   corral.Seconds(o.Ended.Time().Sub(trace.Begin))}
+		if o.Way != nil {
+			at.Transfer = corral.Seconds(time.Duration(o.Way.In) * time.Millisecond)
+			at.Start -= at.Transfer
+		}
+		all[o.Task], done[o.Task] = at, true
+	}
+	return all, !slices.Contains(done, false)
+}
+
+// leaveOut removes the pilots on which no task runs.
+func leaveOut(p *plan.Plan) {
+	number := make([]int, len(p.Pilots)) // :: old number → new number
+	for k := range number {
+		number[k] = -1
+	}
+	for _, at := range p.Schedule {
+		number[at.Pilot] = 0
+	}
+	var kept []plan.Pilot
+	for k, q := range p.Pilots {
+		if number[k] < 0 {
+			continue
+		}
+		number[k] = len(kept)
+		if q.Follows != nil {
+			if first := number[*q.Follows]; first < 0 {
+				q.Follows = nil
+			} else {
+				q.Follows = &first
+			}
+		}
+		kept = append(kept, q)
+	}
+	p.Pilots = kept
+	for i := range p.Schedule {
+		p.Schedule[i].Pilot = number[p.Schedule[i].Pilot]
+	}
+}
+
+// AsPlanned returns a scenario in which each pilot of a plan starts as planned and runtimes are as estimated.
+func (m Model) AsPlanned(made *plan.Plan) sim.Scenario {
+	m.Spread, m.Queues, m.Among = sim.Spread{}, nil, nil
+	s := m.Scenario(made, 0)
+	s.Runtime = func(task, _ int) time.Duration { return m.Work.Task(task).Runtime } // 0 is valid
+	type queue struct{ site, name string }
+	waits := map[queue][]time.Duration{}
+	pilots := plan.Hedged(made.Pilots)
+	for _, k := range bySubmission(pilots) {
+		q := pilots[k]
+		waits[queue{q.Site, q.Queue}] = append(waits[queue{q.Site, q.Queue}], time.Duration(q.Start-q.Submit))
+	}
+	for i := range s.Sites {
+		in := queue{s.Sites[i].Name, s.Sites[i].Queue}
+		if all, ok := waits[in]; ok {
+			s.Sites[i].Draw = func(_ plan.Shape, n int) time.Duration {
+				if n < len(all) {
+					return all[n]
+				}
+				return sim.Never
+			}
+		}
+	}
+	return s
+}
+
+// bySubmission returns the indices of pilots in order of submission.
+func bySubmission(pilots []plan.Pilot) []int {
+	order := make([]int, len(pilots))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(pilots[a].Submit, pilots[b].Submit) })
+	return order
+}

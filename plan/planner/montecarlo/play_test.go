@@ -1,0 +1,130 @@
+package montecarlo_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/planner"
+	"github.com/corral-pilot/corral/plan/planner/montecarlo"
+	"github.com/corral-pilot/corral/plan/plantest"
+	"github.com/corral-pilot/corral/workflow/clustering"
+)
+
+// If waits and runtimes are exactly as estimated, every plan is executed to its end, when it says and at the cost it
+// says: with walltimes shorter than the workflow, pauses between stages, several sites and billing periods.
+func TestPlansComeTrue(t *testing.T) {
+	t.Parallel()
+	plans, missed := 0, 0
+	for seed := range uint64(10) {
+		made, refused := comeTrue(t, seed)
+		plans, missed = plans+made, missed+refused
+	}
+	if plans < 60 || missed > plans/20 {
+		t.Errorf("%d plans, %d goals without one", plans, missed)
+	}
+}
+
+// comeTrue plans a drawn problem for several goals that it can reach, and returns the numbers of plans and of goals for
+// which there is none.
+func comeTrue(t *testing.T, seed uint64) (plans, refused int) {
+	t.Helper()
+	m := drawn(t, seed)
+	goals := []plan.Goal{{Objective: plan.Makespan}, {Objective: plan.Cost}, {Objective: plan.Tradeoff, Tradeoff: 0.5}}
+	for i := 0; i < len(goals); i++ {
+		pl, err := m.Make(t.Context(), goals[i], planner.Options{Seed: seed})
+		if err != nil {
+			t.Errorf("seed %d, %+v: %v", seed, goals[i], err)
+			continue
+		}
+		if !pl.Feasible {
+			t.Logf("seed %d, %+v: %q", seed, goals[i], pl.Reasons)
+			refused++
+			continue
+		}
+		plans++
+		if i == 0 {
+			budget := cost.Amount{Money: pl.Cost.Money, Unit: pl.Cost.Unit}
+			goals = append(goals, plan.Goal{Objective: plan.Makespan, Budget: &budget},
+				plan.Goal{Objective: plan.Cost, Deadline: pl.Makespan},
+				plan.Goal{Objective: plan.Cost, Deadline: 2 * pl.Makespan},
+				plan.Goal{Objective: plan.CPUs, Deadline: 2 * pl.Makespan})
+		}
+		played, ok := m.Play(pl)
+		if !ok {
+			t.Errorf("seed %d, %+v: a task is left undone", seed, goals[i])
+			continue
+		}
+		if diff := cmp.Diff(pl.Point, played.Point); diff != "" {
+			t.Errorf("seed %d, %+v: it is executed otherwise than planned: %s", seed, goals[i], diff)
+		}
+	}
+	return plans, refused
+}
+
+// drawn returns a random problem of 20 to 150 tasks at one or two sites.
+func drawn(t *testing.T, seed uint64) montecarlo.Model {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 1))
+	w := plantest.Layers(rng, 20+rng.IntN(130))
+	if seed%2 == 1 {
+		var err error
+		application := plantest.Applications[int(seed/2)%len(plantest.Applications)]
+		if w, err = plantest.Draw(application, 30+rng.IntN(100), seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range w.Tasks {
+		w.Tasks[i].Bytes = int64(rng.IntN(100_000_000))
+	}
+	m := montecarlo.Model{Problem: plan.Problem{Work: w,
+		Cluster: plan.Cluster{Hop: 20 * time.Millisecond, Leave: time.Second}}}
+	for i := range 1 + rng.IntN(2) {
+		s := plantest.Queue([]string{"near", "far"}[i], 0)
+		wait := time.Duration(rng.IntN(20)) * time.Minute
+		s.Waits, s.Wait = nil, func(plan.Shape) time.Duration { return wait }
+		s.Walltime = []time.Duration{45 * time.Minute, 2 * time.Hour, 24 * time.Hour}[rng.IntN(3)]
+		s.Tariff.Billing = []cost.Billing{{}, {Period: time.Minute}, {Period: time.Hour}}[rng.IntN(3)]
+		if rng.IntN(3) == 0 {
+			s.Pilots, s.CPUs = 4, 32
+		}
+		if rng.IntN(3) == 0 {
+			s.Speed, s.Transfer = 0.7, plan.Transfer{Latency: 300 * time.Millisecond, Bandwidth: 20e6}
+		}
+		m.Sites = append(m.Sites, s)
+	}
+	return m
+}
+
+// A plan's execution is the same again, and has no pilots without tasks.
+func TestPlayIsSettled(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(6) {
+		m := drawn(t, seed)
+		pl, err := planner.Make(m.Problem, plan.Goal{Objective: plan.Makespan},
+			planner.Options{Clustering: &clustering.Rule{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !pl.Feasible {
+			continue // a task is longer than all walltimes
+		}
+		once, ok := m.Play(pl)
+		if !ok {
+			continue
+		}
+		busy := map[int]bool{}
+		for _, at := range once.Schedule {
+			busy[at.Pilot] = true
+		}
+		if twice, ok := m.Play(once); !ok || len(busy) != len(once.Pilots) {
+			t.Errorf("seed %d: %d of %d pilots have tasks", seed, len(busy), len(once.Pilots))
+		} else if diff := cmp.Diff(once, twice); diff != "" {
+			t.Errorf("seed %d: %s", seed, diff)
+		}
+	}
+}

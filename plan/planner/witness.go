@@ -1,0 +1,97 @@
+package planner
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/corral-pilot/corral/plan"
+)
+
+// A Play executes a plan with waits and runtimes as estimated, and returns it with the times of its pilots and tasks,
+// and its figures, as they turn out. ok is false if a task is left undone. A Play must be deterministic, and may be
+// called concurrently.
+type Play func(pl *plan.Plan) (played *plan.Plan, ok bool)
+
+// undone is the limit of an outcome whose execution leaves a task undone.
+const undone = "its pilots leave before the last task"
+
+// playedTasks limits the executions for one plan: their number × the number of tasks. leastPlays is their minimum.
+const (
+	playedTasks = 200_000
+	leastPlays  = 3
+)
+
+// witness executes the outcomes that matter, the best one for the goal and those of the front, and replaces their
+// figures by those of the execution, after which others may matter. An execution seldom ends sooner or costs less than
+// its list schedule, so the outcomes that were never the best need none. If a workflow is so large that some outcomes
+// that matter cannot be executed, they are removed.
+func (p *planning) witness(all []outcome) []outcome {
+	if p.play == nil {
+		return all
+	}
+	for left := max(leastPlays, playedTasks/max(1, len(p.all))); left > 0 && p.ctx.Err() == nil; {
+		due := p.unplayed(all)
+		if len(due) == 0 {
+			return all
+		}
+		due = some(due, left)
+		left -= len(due)
+		var wg sync.WaitGroup
+		turn := make(chan struct{}, runtime.GOMAXPROCS(0))
+		for _, k := range due {
+			turn <- struct{}{}
+			wg.Go(func() {
+				all[k].execute()
+				<-turn
+			})
+		}
+		wg.Wait()
+	}
+	return slices.DeleteFunc(all, func(o outcome) bool { return !o.played && o.limit == "" })
+}
+
+// unplayed returns the outcomes to execute next: the best one or, if its figures are known, those of the front.
+func (p *planning) unplayed(all []outcome) (due []int) {
+	if k, ok := p.best(all); ok && !all[k].played {
+		return []int{k}
+	}
+	for _, k := range frontier(all) {
+		if !all[k].played {
+			due = append(due, k)
+		}
+	}
+	return due
+}
+
+// some returns at most n elements of a list, evenly spaced.
+func some(list []int, n int) []int {
+	if len(list) <= n {
+		return list
+	}
+	picked := make([]int, n)
+	for i := range picked {
+		picked[i] = list[i*len(list)/n]
+	}
+	return picked
+}
+
+// sketch makes the plan of an outcome, without a schedule.
+func (o *outcome) sketch() *plan.Plan {
+	_, s := o.of.evaluate(o.candidate)
+	pl := o.of.draft(s, o.slack)
+	o.of.measure(o.candidate, pl)
+	return pl
+}
+
+// execute replaces the figures of the outcome by those of its execution.
+func (o *outcome) execute() {
+	played, ok := o.of.play(o.sketch())
+	if !ok {
+		o.limit = undone
+		return
+	}
+	was := *o
+	*o = o.of.measure(o.candidate, played)
+	o.slack, o.late, o.schedule, o.played = was.slack, was.late, nil, true
+}
