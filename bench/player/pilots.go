@@ -202,6 +202,10 @@ func (r *run) dismiss() {
 		if p.state != serving || p.running > 0 || p.patient == never || r.now < p.resting+p.patient {
 			continue
 		}
+		if until := p.started + p.MinStay; r.now < until {
+			r.wakeFor(p, until)
+			continue
+		}
 		if until := r.awaits(p); until >= r.now {
 			r.wakeFor(p, until+second/1000)
 		} else {
@@ -214,7 +218,7 @@ func (r *run) dismiss() {
 // the time to run one of them. If none can, it returns a time that is over.
 func (r *run) awaits(p *pilot) (until seconds) {
 	until = -1
-	if p.free {
+	if p.free || p.MinStay > 0 {
 		return until
 	}
 	for _, i := range r.first[p.number] {

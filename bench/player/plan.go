@@ -37,10 +37,11 @@ type request struct {
 	resources
 	Walltime seconds `json:"walltime_s"`
 	Submit   seconds `json:"submit_s"`
-	Start    seconds `json:"start_s"` // Submit and the wait that the plan assumes
-	Ready    seconds `json:"ready_s"` // not used: the overhead of the site counts
-	Follows  *int    `json:"follows"` // the pilot that it replaces; its submission moves with the start of that one
-	Hedges   *int    `json:"hedges"`  // of the two, the one whose workers come later is withdrawn
+	Start    seconds `json:"start_s"`    // Submit and the wait that the plan assumes
+	Ready    seconds `json:"ready_s"`    // not used: the overhead of the site counts
+	MinStay  seconds `json:"min_stay_s"` // after its start it stays this long, also without work
+	Follows  *int    `json:"follows"`    // the pilot that it replaces; its submission moves with the start of that one
+	Hedges   *int    `json:"hedges"`     // of the two, the one whose workers come later is withdrawn
 }
 
 // assumptions holds the assumptions of a plan about the cluster and its sites.
