@@ -21,6 +21,7 @@ const (
 	Unknown         Kind = "unknown"         // it may or may not have been done; check before repeating
 	Timeout         Kind = "timeout"         // the wait ended before its condition was met
 	Failed          Kind = "failed"          // it was tried and failed
+	Missed          Kind = "missed"          // all was done, but a given goal, such as a deadline, was missed
 	Internal        Kind = "internal"        // a defect in Corral
 )
 

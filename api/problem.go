@@ -35,6 +35,7 @@ var table = []row{
 	{corral.Unknown, http.StatusGatewayTimeout, 6, "It may or may not have been done"},
 	{corral.Timeout, http.StatusRequestTimeout, 124, "The wait timed out"},
 	{corral.Failed, http.StatusInternalServerError, 1, "It was tried and failed"},
+	{corral.Missed, http.StatusConflict, 7, "All was done, but a given goal was missed"},
 	{corral.Internal, http.StatusInternalServerError, 1, "A defect of corrald"},
 }
 

@@ -21,8 +21,8 @@
 //     start margin; among equal ones that with the least resources left over, then the first. It starts after a hop. A
 //     task that runs when its worker leaves is lost, and begins again elsewhere.
 //   - A pilot without work leaves after -idle, but not before its min_stay_s is over or, if the plan has none for it,
-//     before its first tasks have come or cannot come any longer. When the last task has ended, all pilots are released;
-//     with -clock they leave after -idle.
+//     before its first tasks have come or cannot come any longer. When the last task has ended, all pilots are
+//     released; with -clock they leave after -idle.
 //   - A pilot costs from the start of its job to its end, in whole billing periods, rounded to millionths once.
 //
 // Matching uses estimates, which are those of the workflow divided by the speed of the site; what happens are the

@@ -34,6 +34,7 @@ EXIT CODES
     2  usage, or invalid input  124  a wait timed out
     3  cannot be had as asked   130  interrupted
     4  not found                143  terminated
+    7  done, but a given goal was missed
 `
 
 //go:embed help.txt *_help.txt

@@ -86,7 +86,8 @@ func TestExamplesAreCommandLines(t *testing.T) {
 func TestExitCodesOfHelp(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []corral.Kind{corral.Invalid, corral.KeyReused, corral.Unsatisfiable, corral.NotFound, corral.Conflict, corral.Unauthenticated,
-		corral.Forbidden, corral.Unavailable, corral.Unknown, corral.Timeout, corral.Failed, corral.Internal} {
+		corral.Forbidden, corral.Unavailable, corral.Unknown, corral.Timeout, corral.Failed, corral.Missed,
+		corral.Internal} {
 		code := strconv.Itoa(api.ExitCode(corral.Errorf(kind, "x")))
 		if !regexp.MustCompile(`(?m)(^| ) +` + code + `  [a-z]`).MatchString(exitCodes) {
 			t.Errorf("help does not name exit code %s of %s", code, kind)

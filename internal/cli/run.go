@@ -73,8 +73,8 @@ func (v runVerbs) begin(c *cli.Context, cl *api.Client, r corral.Run, auto *auto
 	}
 	v.warnOfLack(r, !v.showsReasons(c))
 	r, err := v.followNew(c, cl, r, auto.beside(cl, v.view(c)))
-	auto.compare(cl, r)
-	return v.showEnd(r, err)
+	missed := auto.compare(cl, r)
+	return cmp.Or(v.showEnd(r, err), missed)
 }
 
 // showsReasons reports whether the progress of a run permanently shows why no task is running. A live display on a

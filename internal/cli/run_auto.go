@@ -29,6 +29,7 @@ type autoRun struct {
 	plan corral.Plan // the plan that the run carries out
 
 	predicted corral.Seconds // the plan's makespan
+	deadline  corral.Seconds // of the plan's goal; 0: none
 	hours     float64        // the plan's core-hours
 }
 
@@ -117,7 +118,7 @@ func (a *autoRun) predict(in *api.NewRun) error {
 	if err != nil {
 		return err
 	}
-	a.predicted, a.hours = document.Makespan, document.CoreHours
+	a.predicted, a.hours, a.deadline = document.Makespan, document.CoreHours, document.Goal.Deadline
 	a.say("plan %d: %s, %d cpus at most; %s and %s predicted", a.plan.ID,
 		fmt.Sprintf("%d pilot(s)", len(document.Pilots)), document.PeakCPUs, brief(document.Makespan),
 		priced(document.Cost))
@@ -192,10 +193,11 @@ func revisionLine(r corral.Revision) string {
 	return strings.Join(append(what, r.Why()...), "; ")
 }
 
-// compare prints the actual values beside the predicted values. Times are relative to the start of the plan.
-func (a *autoRun) compare(cl *api.Client, r corral.Run) {
+// compare prints the actual values beside the predicted values. Times are relative to the start of the plan. If every
+// task was done, but later than the deadline, the error is of kind Missed.
+func (a *autoRun) compare(cl *api.Client, r corral.Run) error {
 	if a.plan.ID == 0 || !r.State.Over() {
-		return
+		return nil
 	}
 	took := corral.Seconds(r.EndedAt.Sub(a.plan.BeganAt))
 	text := fmt.Sprintf("plan %d: %s predicted, %s taken (%+.0f %%)", a.plan.ID, brief(a.predicted), brief(took),
@@ -204,6 +206,11 @@ func (a *autoRun) compare(cl *api.Client, r corral.Run) {
 		text += fmt.Sprintf("; %.4g core-hours predicted, %.4g held", a.hours, held)
 	}
 	a.say("%s", text)
+	if r.State == corral.RunSucceeded && a.deadline > 0 && took > a.deadline {
+		return corral.ErrorAt(corral.Missed, fmt.Sprintf("run %d", r.ID),
+			"all of its tasks are done, but after %s, and the deadline was %s", brief(took), a.deadline)
+	}
+	return nil
 }
 
 // held returns the core-hours that the plan's pilots have held until now.
