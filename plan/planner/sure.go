@@ -157,8 +157,9 @@ const topRungs = 4
 func (l *ladder) sure() (best outcome, c *plan.Confidence, ok bool) {
 	first := slices.IndexFunc(l.rungs, func(o outcome) bool { return o.Makespan <= l.p.Goal.Deadline })
 	at := l.climb(first)
-	if ok = at >= 0; !ok {
+	if ok = at >= 0; !ok { // a slower rung than those tried may be surer
 		at = l.surest(first)
+		ok = l.judged(at, true) >= l.p.Goal.Confidence
 	}
 	c = &plan.Confidence{Asked: l.p.Goal.Confidence, Reached: l.judged(at, true)}
 	if at > 0 && ok {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
@@ -51,4 +52,37 @@ func Queue(name string, median time.Duration) plan.Site {
 	}
 	s.Wait = func(shape plan.Shape) time.Duration { return s.Waits(shape, 0.5) }
 	return s
+}
+
+// Problem returns a random problem: a workflow of 20 to 150 tasks, layered or of an application, whose files may have to
+// travel, at one or two sites that differ in waits, walltimes, billing periods, limits and speed. Nothing in it is
+// random: a wait is the same for all pilots of a site.
+func Problem(seed uint64) (plan.Problem, error) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	w := Layers(rng, 20+rng.IntN(130))
+	if seed%2 == 1 {
+		var err error
+		if w, err = Draw(Applications[int(seed/2)%len(Applications)], 30+rng.IntN(100), seed); err != nil {
+			return plan.Problem{}, err
+		}
+	}
+	for i := range w.Tasks {
+		w.Tasks[i].Bytes = int64(rng.IntN(100_000_000))
+	}
+	p := plan.Problem{Work: w, Cluster: plan.Cluster{Hop: 20 * time.Millisecond, Leave: time.Second}}
+	for i := range 1 + rng.IntN(2) {
+		s := Queue([]string{"near", "far"}[i], 0)
+		wait := time.Duration(rng.IntN(20)) * time.Minute
+		s.Waits, s.Wait = nil, func(plan.Shape) time.Duration { return wait }
+		s.Walltime = []time.Duration{45 * time.Minute, 2 * time.Hour, 24 * time.Hour}[rng.IntN(3)]
+		s.Tariff.Billing = []cost.Billing{{}, {Period: time.Minute}, {Period: time.Hour}}[rng.IntN(3)]
+		if rng.IntN(3) == 0 {
+			s.Pilots, s.CPUs = 4, 32
+		}
+		if rng.IntN(3) == 0 {
+			s.Speed, s.Transfer = 0.7, plan.Transfer{Latency: 300 * time.Millisecond, Bandwidth: 20e6}
+		}
+		p.Sites = append(p.Sites, s)
+	}
+	return p, nil
 }

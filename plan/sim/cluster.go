@@ -24,6 +24,7 @@ type cluster struct {
 	gap     time.Duration // minimum time between two starts; 0: none
 	next    time.Duration // earliest time at which the next job may start
 	lease   time.Duration
+	joining bool                          // workers join at this instant
 	wanted  int                           // number of cpus that queued jobs need
 	tickAt  time.Duration                 // time of the scheduled tick; 0: none
 	bytes   func(t *execution.Task) int64 // number of bytes transferred with a task
@@ -188,7 +189,8 @@ func (c *cluster) returned(m *member, entries []*entry, reason string) {
 	c.matchAll()
 }
 
-// join makes a worker available for jobs.
+// join makes a worker available for jobs. Jobs are assigned after all workers have joined that come at this instant:
+// which of them comes first is chance, and the assignment should not depend on it.
 func (c *cluster) join(m *member) {
 	i, _ := slices.BinarySearchFunc(c.members, m, byID)
 	c.members = slices.Insert(c.members, i, m)
@@ -196,7 +198,13 @@ func (c *cluster) join(m *member) {
 	m.joined, m.spoke = c.now, c.now
 	c.run.changed = true
 	c.matcher.Open(&m.slot)
-	c.matchOne(m)
+	if !c.joining {
+		c.joining = true
+		c.after(0, func() {
+			c.joining = false
+			c.matchAll()
+		})
+	}
 }
 
 func byID(a, b *member) int { return strings.Compare(a.slot.ID, b.slot.ID) }

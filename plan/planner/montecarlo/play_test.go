@@ -1,9 +1,7 @@
 package montecarlo_test
 
 import (
-	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -66,38 +64,14 @@ func comeTrue(t *testing.T, seed uint64) (plans, refused int) {
 	return plans, refused
 }
 
-// drawn returns a random problem of 20 to 150 tasks at one or two sites.
+// drawn returns the model of a drawn problem.
 func drawn(t *testing.T, seed uint64) montecarlo.Model {
 	t.Helper()
-	rng := rand.New(rand.NewPCG(seed, 1))
-	w := plantest.Layers(rng, 20+rng.IntN(130))
-	if seed%2 == 1 {
-		var err error
-		application := plantest.Applications[int(seed/2)%len(plantest.Applications)]
-		if w, err = plantest.Draw(application, 30+rng.IntN(100), seed); err != nil {
-			t.Fatal(err)
-		}
+	p, err := plantest.Problem(seed)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i := range w.Tasks {
-		w.Tasks[i].Bytes = int64(rng.IntN(100_000_000))
-	}
-	m := montecarlo.Model{Problem: plan.Problem{Work: w,
-		Cluster: plan.Cluster{Hop: 20 * time.Millisecond, Leave: time.Second}}}
-	for i := range 1 + rng.IntN(2) {
-		s := plantest.Queue([]string{"near", "far"}[i], 0)
-		wait := time.Duration(rng.IntN(20)) * time.Minute
-		s.Waits, s.Wait = nil, func(plan.Shape) time.Duration { return wait }
-		s.Walltime = []time.Duration{45 * time.Minute, 2 * time.Hour, 24 * time.Hour}[rng.IntN(3)]
-		s.Tariff.Billing = []cost.Billing{{}, {Period: time.Minute}, {Period: time.Hour}}[rng.IntN(3)]
-		if rng.IntN(3) == 0 {
-			s.Pilots, s.CPUs = 4, 32
-		}
-		if rng.IntN(3) == 0 {
-			s.Speed, s.Transfer = 0.7, plan.Transfer{Latency: 300 * time.Millisecond, Bandwidth: 20e6}
-		}
-		m.Sites = append(m.Sites, s)
-	}
-	return m
+	return montecarlo.Model{Problem: p}
 }
 
 // A plan's execution is the same again, and has no pilots without tasks.
