@@ -158,7 +158,7 @@ func (r *rack) share(host resources) (most float64) {
 // that need v or more are counted: a node takes at most ⌊capacity ÷ least need⌋ of them in every dimension, and a whole
 // node takes one.
 func tooMany(types []nodes, hosts []resources) bool {
-	for d := range (resources{}).dimensions() {
+	for d := range dimensions {
 		need, capacity := 0, 0
 		values := map[int]bool{}
 		for _, h := range hosts {

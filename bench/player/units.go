@@ -151,5 +151,8 @@ func (r resources) String() string {
 	return fmt.Sprintf("%d cpus, %d MiB, %d gpus", r.CPUs, r.MemoryMiB, r.GPUs)
 }
 
+// dimensions is the number of components of resources.
+const dimensions = 3
+
 // dimensions returns the components of r, for bounds that treat all of them alike.
-func (r resources) dimensions() [3]int { return [3]int{r.CPUs, r.MemoryMiB, r.GPUs} }
+func (r resources) dimensions() [dimensions]int { return [...]int{r.CPUs, r.MemoryMiB, r.GPUs} }

@@ -106,7 +106,7 @@ func (b bench) problem(ctx context.Context, dir string, seed int) (all []result,
 		return nil, 0, err
 	}
 	for i := range p.Work.Tasks { // the player reads sizes of files, and a drawn task has none
-		p.Work.Tasks[i].Bytes = 0
+		p.Work.Task(i).Bytes = 0
 	}
 	for i := range p.Sites {
 		p.Sites[i].Transfer = plan.Transfer{}
@@ -136,7 +136,8 @@ func (b bench) problem(ctx context.Context, dir string, seed int) (all []result,
 		if i == 0 {
 			soonest, money := pl.Makespan, pl.Cost
 			goals = append(goals, plan.Goal{Objective: plan.Makespan, Budget: &money},
-				plan.Goal{Objective: plan.Cost, Deadline: soonest}, plan.Goal{Objective: plan.Cost, Deadline: 2 * soonest},
+				plan.Goal{Objective: plan.Cost, Deadline: soonest},
+				plan.Goal{Objective: plan.Cost, Deadline: 2 * soonest},
 				plan.Goal{Objective: plan.CPUs, Deadline: soonest * 3 / 2})
 		}
 	}

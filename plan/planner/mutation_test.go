@@ -145,7 +145,7 @@ var mutations = []mutation{
 		return true
 	})},
 	{"held longer than its walltime", []string{"walltime"}, onPilot(func(s *plan.Site, q *plan.Pilot) bool {
-		q.Walltime = (q.End - q.Start) * 99 / 100
+		q.Walltime = (q.End - q.Start) / 2
 		s.Wait = func(plan.Shape) time.Duration { return 0 }
 		return true
 	})},

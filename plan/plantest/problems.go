@@ -54,8 +54,8 @@ func Queue(name string, median time.Duration) plan.Site {
 	return s
 }
 
-// Problem returns a random problem: a workflow of 20 to 150 tasks, layered or of an application, whose files may have to
-// travel, at one or two sites that differ in waits, walltimes, billing periods, limits and speed. Nothing in it is
+// Problem returns a random problem: a workflow of 20 to 150 tasks, layered or of an application, whose files may have
+// to travel, at one or two sites that differ in waits, walltimes, billing periods, limits and speed. Nothing in it is
 // random: a wait is the same for all pilots of a site.
 func Problem(seed uint64) (plan.Problem, error) {
 	rng := rand.New(rand.NewPCG(seed, 1))
