@@ -93,20 +93,29 @@ func (l *ladder) judged(k int, exact bool) float64 {
 	if l.p.ctx.Err() != nil {
 		return 0 // the result is not used
 	}
-	share := l.p.judge(l.plan(k), exact)
+	share := 0.0
+	if pl := l.plan(k); pl != nil {
+		share = l.p.judge(pl, exact)
+	}
 	if exact {
 		l.share[k] = share
 	}
 	return share
 }
 
-// plan makes the plan of a rung.
+// plan makes the plan of a rung, or returns nil if its execution leaves a task undone or misses the goal.
 func (l *ladder) plan(k int) *plan.Plan {
-	o := l.rungs[k]
-	pl := o.sketch()
-	if o.played {
-		pl, _ = o.of.play(pl)
+	o := &l.rungs[k]
+	if o.of.play == nil {
+		return o.sketch()
 	}
+	if !o.played && o.limit == "" {
+		o.execute()
+	}
+	if excess(l.p.Goal, *o) != "" {
+		return nil
+	}
+	pl, _ := o.of.play(o.sketch())
 	return pl
 }
 

@@ -58,7 +58,10 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 		x.MinStay = max(0, x.End-x.Start-corral.Seconds(q.Model.Cluster.Leave))
 	}
 	q.Model.Tally(&p)
-	played, ok := q.Model.Play(&p)
+	played, ok := &p, true
+	if q.Model.Playable() {
+		played, ok = q.Model.Play(&p)
+	}
 	if !ok {
 		made.Reasons = append(made.Reasons, "pilots are not requested earlier: a task would be left undone")
 		return made, nil

@@ -108,8 +108,7 @@ func WaitShare(goal plan.Goal, tasks int) float64 {
 // reports their number. An error is either an error of the planner or the cause of the cancellation of ctx.
 func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (*plan.Plan, error) {
 	m.ctx, opts.Context = ctx, ctx
-	// The simulation does not leave running tasks of present pilots in their places, and large workflows take too long.
-	if len(m.Present) == 0 && len(m.Work.Tasks) <= mostTasks {
+	if m.Playable() {
 		opts.Play = m.Play
 	}
 	asked := goal.Confidence > 0 && goal.Deadline > 0

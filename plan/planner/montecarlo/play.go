@@ -23,7 +23,7 @@ const noticed = corral.Seconds(2 * time.Second)
 // a different order, and the dispatcher reserves a place for a task that was overtaken for too long. The difference
 // moves tasks by seconds; where pilots end, it decides whether a task completes. ok is false if a task is left undone.
 //
-// The simulator is the only reference, because it runs corrald's own matching code.
+// The simulator is the only reference, because it runs corrald's own matching code. Playable must hold.
 func (m Model) Play(made *plan.Plan) (played *plan.Plan, ok bool) {
 	// Without the pilots that had no task, and with pilots requested when they were really due, the execution may be
 	// another one.
@@ -35,6 +35,10 @@ func (m Model) Play(made *plan.Plan) (played *plan.Plan, ok bool) {
 	}
 	return nil, false
 }
+
+// Playable reports whether plans of the problem can be executed. The simulation does not leave running tasks of present
+// pilots in their places, and large workflows take too long.
+func (m Model) Playable() bool { return len(m.Present) == 0 && len(m.Work.Tasks) <= mostTasks }
 
 // mostPlays is the maximum number of executions until one has the same pilots as the one before.
 const mostPlays = 5
@@ -53,11 +57,14 @@ func (m Model) once(made *plan.Plan) (played *plan.Plan, ok bool) {
 	p := *made
 	p.Pilots = slices.Clone(made.Pilots)
 	trace := sim.Run(m.AsPlanned(made))
-	if trace.Ending != sim.Done || len(trace.Pilots) != len(p.Pilots) {
+	if trace.Ending != sim.Done {
 		return nil, false
 	}
 	number := make(map[string]int, len(p.Pilots)) // :: tag → index of the pilot
-	for _, h := range trace.Pilots {
+	for _, h := range trace.Pilots {              // without those that were due only after the last task
+		if h.Attempt > 1 {
+			return nil, false
+		}
 		k := int(h.Glidein) - 1
 		number[h.Tag] = k
 		q := &p.Pilots[k]
