@@ -134,6 +134,11 @@ func (s *schedule) pilot(l *line, hosts int, held plan.Span, until time.Duration
 	need := held.To - held.From + l.spare(held.To-held.From) + l.site.Margin
 	walltime := max((need+roundWalltime-1)/roundWalltime*roundWalltime, shortestWalltime)
 	walltime = min(walltime, l.site.Walltime, until-held.From)
+	for _, c := range l.site.Closed { // a pilot starts only if its walltime ends before the maintenance
+		if c.From > held.From {
+			walltime = min(walltime, c.From-held.From)
+		}
+	}
 	wait := l.site.Wait(plan.Shape{Hosts: hosts, Host: l.host, Walltime: walltime})
 	if l.slot != nil && l.site.Room != nil {
 		wait = 0 // its submit time is set when all pilots are known, see plan.Line
@@ -147,14 +152,8 @@ func (s *schedule) pilot(l *line, hosts int, held plan.Span, until time.Duration
 	}
 }
 
-// spare returns the additional walltime of a pilot. It is 0 if the site has a maintenance period, because a pilot
-// starts only if its walltime ends before the maintenance.
-func (l *line) spare(held time.Duration) time.Duration {
-	if len(l.site.Closed) > 0 {
-		return 0
-	}
-	return time.Duration(l.reserve * float64(held))
-}
+// spare returns the additional walltime of a pilot.
+func (l *line) spare(held time.Duration) time.Duration { return time.Duration(l.reserve * float64(held)) }
 
 // known maps an unlimited number to 0, which JSON omits.
 func known(n int) int {
