@@ -153,7 +153,9 @@ func (s *schedule) pilot(l *line, hosts int, held plan.Span, until time.Duration
 }
 
 // spare returns the additional walltime of a pilot.
-func (l *line) spare(held time.Duration) time.Duration { return time.Duration(l.reserve * float64(held)) }
+func (l *line) spare(held time.Duration) time.Duration {
+	return time.Duration(l.reserve * float64(held))
+}
 
 // known maps an unlimited number to 0, which JSON omits.
 func known(n int) int {
