@@ -243,6 +243,12 @@ func (c Cluster) Turn() time.Duration {
 	return c.Hop
 }
 
+// MinStay returns how long a pilot has to stay without work so that it is there until its planned end: until its workers
+// leave.
+func (c Cluster) MinStay(q Pilot) corral.Seconds {
+	return max(0, q.End-q.Start-corral.Seconds(c.Leave))
+}
+
 // A Tariff is a site's price for holding cpus.
 type Tariff cost.Tariff
 

@@ -26,6 +26,7 @@ func TestGlideinKeepsAllFields(t *testing.T) {
 	} {
 		g := w.newGlidein()
 		g.Idle, g.Overlap, g.NotBefore = corral.Seconds(time.Minute), corral.Seconds(1500*time.Millisecond), until
+		g.MinStay = corral.Seconds(time.Hour)
 		g.Resubmit, g.Labels = policy, map[string]string{"team": "seismo"}
 		g = w.createGlidein(g)
 		if diff := cmp.Diff(g, w.glidein(g.ID)); diff != "" {

@@ -120,8 +120,7 @@ func (p *planning) draft(s *schedule, slack time.Duration) *plan.Plan {
 	shift(pilots, late)
 	plan.Line(p.Sites, pilots)
 	for i := range pilots {
-		q := &pilots[i]
-		q.MinStay = max(0, q.End-q.Start-corral.Seconds(p.Cluster.Leave))
+		pilots[i].MinStay = p.Cluster.MinStay(pilots[i])
 	}
 	return &plan.Plan{Workflow: p.Work.Name, Feasible: true, Goal: p.Goal, Clustering: p.clustering, Pilots: pilots,
 		Point: plan.Point{Makespan: corral.Seconds(s.makespan + late)}}

@@ -211,6 +211,8 @@ func TestBadGlideins(t *testing.T) {
 		{"short walltime", func(g *api.NewGlidein) { g.Walltime = corral.Seconds(9 * time.Second) }, corral.Invalid, "walltime_s"},
 		{"long walltime", func(g *api.NewGlidein) { g.Walltime = 367 * day }, corral.Invalid, "walltime_s"},
 		{"negative idle", func(g *api.NewGlidein) { g.Idle = -day }, corral.Invalid, "idle_s"},
+		{"negative stay", func(g *api.NewGlidein) { g.Idle, g.MinStay = day, -day }, corral.Invalid, "min_stay_s"},
+		{"a stay, but never idle", func(g *api.NewGlidein) { g.MinStay = day }, corral.Invalid, "min_stay_s"},
 		{"overlap of all", func(g *api.NewGlidein) { g.Overlap = g.Walltime }, corral.Invalid, "overlap_s"},
 		{"far ahead", func(g *api.NewGlidein) { g.NotBefore = time.Now().AddDate(2, 0, 0) }, corral.Invalid, "not_before"},
 		{"resubmit", func(g *api.NewGlidein) { g.Resubmit = "sometimes" }, corral.Invalid, "resubmit"},

@@ -271,9 +271,6 @@ func (s sight) pilot(g corral.Glidein, p plan.Problem, idle map[corral.GlideinID
 	q.Host = corral.Resources{
 		CPUs: g.CPUs, MemoryMiB: request.OrUnlimited(g.MemoryMiB), GPUs: g.GPUs, DiskMiB: plan.Unlimited,
 	}
-	if g.Idle > 0 {
-		q.Keep = max(time.Duration(g.Idle), stayLeft(g, s.now))
-	}
 	if site := p.Site(g.SiteName, g.Queue); site != nil {
 		q.Overhead, q.Margin = site.Overhead, site.Margin
 		q.Wait = site.Wait(plan.Shape{Hosts: g.Hosts, Host: q.Host, Walltime: time.Duration(g.Walltime)})
@@ -285,6 +282,9 @@ func (s sight) pilot(g corral.Glidein, p plan.Problem, idle map[corral.GlideinID
 	s.phase(&q, g)
 	if since, ok := idle[g.ID]; ok && q.Phase == revision.Working {
 		q.Idle = max(0, s.now.Sub(since))
+	}
+	if g.Idle > 0 { // it counts from the end of its last task
+		q.Keep = max(time.Duration(g.Idle), q.Idle+stayLeft(g, s.now))
 	}
 	return q, err == nil
 }

@@ -54,8 +54,7 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 		return made, nil
 	}
 	for i := range p.Pilots {
-		x := &p.Pilots[i]
-		x.MinStay = max(0, x.End-x.Start-corral.Seconds(q.Model.Cluster.Leave))
+		p.Pilots[i].MinStay = q.Model.Cluster.MinStay(p.Pilots[i])
 	}
 	q.Model.Tally(&p)
 	played, ok := &p, true
