@@ -243,7 +243,7 @@ func (c Cluster) Turn() time.Duration {
 	return c.Hop
 }
 
-// MinStay returns how long a pilot has to stay without work so that it is there until its planned end: until its workers
+// MinStay returns how long a pilot has to stay without work so that its workers are there until they are planned to
 // leave.
 func (c Cluster) MinStay(q Pilot) corral.Seconds {
 	return max(0, q.End-q.Start-corral.Seconds(c.Leave))

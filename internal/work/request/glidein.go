@@ -26,7 +26,7 @@ func Glidein(in api.NewGlidein, now time.Time) (corral.Glidein, error) {
 	k.invalid(in.NotBefore.After(now.Add(time.Duration(maxSpan))), "not_before",
 		"%s is more than %s ahead", in.NotBefore.Format(time.RFC3339), maxSpan)
 	k.invalid(in.MinStay > 0 && in.Idle == 0, "min_stay_s",
-		"needs idle_s: without it pilots never leave for lack of work")
+		"needs an idle time: without one, pilots never leave for lack of work")
 	k.broker(in)
 	k.labels(in.Labels)
 	k.options(in.BatchOptions)
