@@ -178,6 +178,15 @@ type Site struct {
 	Calendar
 }
 
+// ShapeOf returns the shape of one of the site's pilots.
+func (s *Site) ShapeOf(q Pilot) Shape {
+	host := q.Host()
+	if host.MemoryMiB == 0 {
+		host.MemoryMiB = s.Host.MemoryMiB
+	}
+	return Shape{Hosts: q.Hosts, Host: host, Walltime: time.Duration(q.Walltime)}
+}
+
 // A Calendar holds the known future of a queue.
 type Calendar struct {
 	Closed []Span // maintenance periods, in which no pilot is held
@@ -192,6 +201,14 @@ const (
 	Unlimited = 1 << 30
 	Unbounded = 1 << 20 * time.Second * 900
 )
+
+// ShortestWalltime is the minimum walltime of a planned pilot.
+const ShortestWalltime = 10 * time.Minute
+
+// RoundWalltime returns the walltime to request for a time that is needed: batch systems count in minutes.
+func RoundWalltime(need time.Duration) time.Duration {
+	return max((need+time.Minute-1)/time.Minute*time.Minute, ShortestWalltime)
+}
 
 // A Span is a half-open interval of time: it excludes To.
 type Span struct{ From, To time.Duration }

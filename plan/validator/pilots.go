@@ -69,7 +69,7 @@ func (c *checker) wait(i int, q plan.Pilot, s *plan.Site, room *slot.Profile) {
 		room.Take(from, to, q.HeldCPUs())
 		return
 	}
-	wait, also := s.Wait(shapeOf(q, s)), ""
+	wait, also := s.Wait(s.ShapeOf(q)), ""
 	if room != nil {
 		also = ", and the queue has no room for it at that time"
 	}
@@ -113,12 +113,4 @@ func (c *checker) hedge(i int, q plan.Pilot) {
 	p := c.plan.Pilots[k]
 	c.unless(p.Site != q.Site && p.Hosts == q.Hosts && p.Host() == q.Host() && p.Submit <= q.Submit, "hedges",
 		"pilot %d must be at another site than pilot %d and have the same hosts", i, k)
-}
-
-func shapeOf(q plan.Pilot, s *plan.Site) plan.Shape {
-	host := q.Host()
-	if host.MemoryMiB == 0 {
-		host.MemoryMiB = s.Host.MemoryMiB
-	}
-	return plan.Shape{Hosts: q.Hosts, Host: host, Walltime: time.Duration(q.Walltime)}
 }

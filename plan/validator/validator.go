@@ -223,7 +223,7 @@ func (p place) travels(at plan.Placement, bytes int64, follows bool) bool {
 func (c *checker) places() (all []place) {
 	for _, q := range c.plan.Pilots {
 		s := c.problem.Site(q.Site, q.Queue)
-		has := shapeOf(q, s).Host
+		has := s.ShapeOf(q).Host
 		has.DiskMiB = s.Host.DiskMiB
 		all = append(all, place{q.Hosts, has, q.Ready, q.End - corral.Seconds(c.problem.Cluster.Leave), s.Pace})
 	}

@@ -119,6 +119,14 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 	if err != nil {
 		return nil, err
 	}
+	if pl.Feasible && opts.Play != nil && opts.Slots == nil {
+		was := pl.Point
+		pl = m.safer(pl, opts)
+		if at := slices.Index(pl.Front, was); at >= 0 {
+			pl.Front = slices.Clone(pl.Front)
+			pl.Front[at] = pl.Point
+		}
+	}
 	for q := pl; q != nil; q = q.Nearest {
 		if q.Feasible {
 			q.Assumed = plan.Assume(m.Problem, q, m.Spread.String())
