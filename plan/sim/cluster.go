@@ -18,6 +18,7 @@ type cluster struct {
 	matcher matching.Matcher[*entry]
 	jobs    matching.Run[*entry] // the run's pace
 	members []*member            // sorted by the IDs of their slots
+	silent  []*member            // members whose hosts failed, which the dispatcher has not noticed
 	of      map[*matching.Slot[*entry]]*member
 	way     time.Duration // delay of a job into the queue
 	hop     time.Duration // delay from the queue to a worker
@@ -112,9 +113,7 @@ func (c *cluster) matchAll() {
 	for slot, taken := range c.matcher.Match(c.time()) {
 		c.assign(c.of[slot], taken)
 	}
-	for _, m := range c.members {
-		c.attend(m)
-	}
+	c.attend()
 }
 
 // matchOne assigns jobs to one worker.
@@ -122,7 +121,7 @@ func (c *cluster) matchOne(m *member) {
 	for slot, taken := range c.matcher.Match(c.time(), &m.slot) {
 		c.assign(c.of[slot], taken)
 	}
-	c.attend(m)
+	c.attend()
 }
 
 // assign records the assignment of jobs to a worker, and sends them.
@@ -218,20 +217,25 @@ func (c *cluster) close(m *member) {
 // drop removes a worker that has left or is lost.
 func (c *cluster) drop(m *member) {
 	c.close(m)
-	c.members = slices.DeleteFunc(c.members, func(other *member) bool { return other == m })
+	is := func(other *member) bool { return other == m }
+	c.members, c.silent = slices.DeleteFunc(c.members, is), slices.DeleteFunc(c.silent, is)
 	delete(c.of, &m.slot)
 }
 
 // attend schedules a tick if a worker is silent, or may get other jobs merely because time passes.
-func (c *cluster) attend(m *member) {
+func (c *cluster) attend() {
 	at := c.gridAfter(tick)
-	if c.tickAt > 0 && c.tickAt <= at || !m.restless() {
+	if c.tickAt > 0 && c.tickAt <= at {
 		return
 	}
-	if m.silent != nil { // a tick before its lease expires has no effect
-		at = max(at, (m.spoke+c.lease)/tick*tick+tick)
+	if !c.matcher.Restless() {
+		expiry := Never
+		for _, m := range c.silent { // a tick before a lease expires has no effect
+			expiry = min(expiry, (m.spoke+c.lease)/tick*tick+tick)
+		}
+		at = max(at, expiry)
 	}
-	if c.tickAt > 0 && c.tickAt <= at {
+	if at >= Never || c.tickAt > 0 && c.tickAt <= at {
 		return
 	}
 	c.tickAt = at
@@ -246,16 +250,15 @@ func (c *cluster) attend(m *member) {
 // tick handles timeouts: it drops workers that have been silent for too long, and recalls jobs that have waited for too
 // long at a worker.
 func (c *cluster) tick() {
-	var lost []*member
 	for _, m := range slices.Clone(c.members) {
-		if m.silent != nil && c.now-m.spoke > c.lease {
-			lost = append(lost, m)
-		} else if m.silent == nil {
+		if m.silent == nil {
 			m.recall(m.slot.Overdue(c.time()))
 		}
 	}
-	for _, m := range lost {
-		c.lose(m)
+	for _, m := range slices.Clone(c.silent) {
+		if c.now-m.spoke > c.lease {
+			c.lose(m)
+		}
 	}
 	c.matchAll()
 }

@@ -48,11 +48,6 @@ type result struct {
 	outcome  *execution.Outcome
 }
 
-// restless reports whether the dispatcher may have to act merely because time passes.
-func (m *member) restless() bool {
-	return m.silent != nil || m.phase == taking && (len(m.waiting) > 0 || m.c.matcher.Queued() > 0) && m.slot.Restless()
-}
-
 // empty reports whether the worker has no jobs.
 func (m *member) empty() bool { return len(m.running)+len(m.waiting)+len(m.coming) == 0 }
 
@@ -258,7 +253,8 @@ func (m *member) vanish() {
 	for _, e := range m.running {
 		e.life++
 	}
-	m.c.attend(m)
+	m.c.silent = append(m.c.silent, m)
+	m.c.attend()
 }
 
 // worker returns the dispatcher's record of the worker.
