@@ -20,10 +20,11 @@ type cluster struct {
 	members []*member            // sorted by the IDs of their slots
 	silent  []*member            // members whose hosts failed, which the dispatcher has not noticed
 	of      map[*matching.Slot[*entry]]*member
-	way     time.Duration // delay of a job into the queue
-	hop     time.Duration // delay from the queue to a worker
-	gap     time.Duration // minimum time between two starts; 0: none
-	next    time.Duration // earliest time at which the next job may start
+	begun   map[int]*entry // :: task that runs from the beginning → its job, once it is released
+	way     time.Duration  // delay of a job into the queue
+	hop     time.Duration  // delay from the queue to a worker
+	gap     time.Duration  // minimum time between two starts; 0: none
+	next    time.Duration  // earliest time at which the next job may start
 	lease   time.Duration
 	joining bool                          // workers join at this instant
 	wanted  int                           // number of cpus that queued jobs need
@@ -58,15 +59,22 @@ func (e *entry) needs() matching.Resources { return e.match.Needs }
 
 // submit queues jobs after the time that jobs take to enter the queue.
 func (c *cluster) submit(jobs []execution.Job) {
-	entries := make([]entry, len(jobs))
+	entries := make([]*entry, 0, len(jobs))
 	for i := range jobs {
-		e, j := &entries[i], &jobs[i]
+		e, j := new(entry), &jobs[i]
 		e.job = *j
 		e.match = matching.Job[*entry]{
 			Value: e, Run: &c.jobs, Class: j.Class, Priority: j.Priority,
 			Needs: matching.Resources{Resources: j.Needs(), Time: j.Estimate()},
 		}
+		if first := j.Tasks[0]; first.Attempt == 1 && c.now == 0 {
+			if _, ok := c.begun[first.Index]; ok {
+				c.begun[first.Index] = e
+				continue
+			}
+		}
 		c.wanted += j.CPUs
+		entries = append(entries, e)
 	}
 	if c.way == 0 {
 		c.queue(entries)
@@ -91,9 +99,9 @@ func (c *cluster) withdraw(seqs []int64) {
 }
 
 // queue adds jobs and matches them with workers.
-func (c *cluster) queue(entries []entry) {
-	for i := range entries {
-		c.matcher.Push(&entries[i].match)
+func (c *cluster) queue(entries []*entry) {
+	for _, e := range entries {
+		c.matcher.Push(&e.match)
 	}
 	c.matchAll()
 }
@@ -128,12 +136,7 @@ func (c *cluster) matchOne(m *member) {
 func (c *cluster) assign(m *member, taken []*entry) {
 	for _, e := range taken {
 		c.wanted -= e.job.CPUs
-		parts := make([]execution.Part, len(e.job.Tasks))
-		for i := range e.job.Tasks {
-			t := &e.job.Tasks[i]
-			parts[i] = execution.Part{Task: int32(t.Index), Attempt: int32(t.Attempt)}
-		}
-		c.run.note(execution.Record{Assigned: &execution.Assignment{Seq: e.key(), Worker: m.slot.ID, Parts: parts}})
+		c.record(m, e)
 	}
 	m.coming = append(m.coming, taken...)
 	if c.gap == 0 {
@@ -145,6 +148,16 @@ func (c *cluster) assign(m *member, taken []*entry) {
 		c.at(c.next, func() { m.arrive(taken[i : i+1]) })
 		c.next += c.gap
 	}
+}
+
+// record records the assignment of a job to a worker.
+func (c *cluster) record(m *member, e *entry) {
+	parts := make([]execution.Part, len(e.job.Tasks))
+	for i := range e.job.Tasks {
+		t := &e.job.Tasks[i]
+		parts[i] = execution.Part{Task: int32(t.Index), Attempt: int32(t.Attempt)}
+	}
+	c.run.note(execution.Record{Assigned: &execution.Assignment{Seq: e.key(), Worker: m.slot.ID, Parts: parts}})
 }
 
 // results processes results from a worker.

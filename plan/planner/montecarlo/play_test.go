@@ -1,37 +1,45 @@
 package montecarlo_test
 
 import (
+	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner"
 	"github.com/corral-pilot/corral/plan/planner/montecarlo"
 	"github.com/corral-pilot/corral/plan/plantest"
+	"github.com/corral-pilot/corral/plan/validator"
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
 // If waits and runtimes are exactly as estimated, every plan is executed to its end, when it says and at the cost it
-// says: with walltimes shorter than the workflow, pauses between stages, several sites and billing periods.
+// says: with walltimes shorter than the workflow, pauses between stages, several sites and billing periods, alone and beside
+// pilots that are present, which run tasks, come later or leave soon.
 func TestPlansComeTrue(t *testing.T) {
 	t.Parallel()
 	plans, missed := 0, 0
-	for seed := range uint64(10) {
-		made, refused := comeTrue(t, seed)
+	for seed := range uint64(20) {
+		m := drawn(t, seed)
+		if seed >= 10 {
+			addPresent(&m.Problem, rand.New(rand.NewPCG(seed, 1)))
+		}
+		made, refused := comeTrue(t, m, seed)
 		plans, missed = plans+made, missed+refused
 	}
-	if plans < 60 || missed > plans/20 {
+	if plans < 120 || missed > plans/20 {
 		t.Errorf("%d plans, %d goals without one", plans, missed)
 	}
 }
 
 // comeTrue plans a drawn problem for several goals that it can reach, and returns the numbers of plans and of goals for
 // which there is none.
-func comeTrue(t *testing.T, seed uint64) (plans, refused int) {
+func comeTrue(t *testing.T, m montecarlo.Model, seed uint64) (plans, refused int) {
 	t.Helper()
-	m := drawn(t, seed)
 	goals := []plan.Goal{{Objective: plan.Makespan}, {Objective: plan.Cost}, {Objective: plan.Tradeoff, Tradeoff: 0.5}}
 	for i := 0; i < len(goals); i++ {
 		pl, err := m.Make(t.Context(), goals[i], planner.Options{Seed: seed})
@@ -60,8 +68,47 @@ func comeTrue(t *testing.T, seed uint64) (plans, refused int) {
 		if diff := cmp.Diff(pl.Point, played.Point); diff != "" {
 			t.Errorf("seed %d, %+v: it is executed otherwise than planned: %s", seed, goals[i], diff)
 		}
+		if err := validator.Check(m.Problem, pl); err != nil {
+			t.Errorf("seed %d, %+v: %v", seed, goals[i], err)
+		}
 	}
 	return plans, refused
+}
+
+// addPresent adds pilots to a problem, on whose hosts some of its first tasks already run.
+func addPresent(p *plan.Problem, rng *rand.Rand) {
+	minutes := func(most int) time.Duration { return time.Duration(rng.IntN(most*60)) * time.Second }
+	begun := 0
+	for range 1 + rng.IntN(3) {
+		q := plan.Present{Site: p.Sites[0].Name, Hosts: 1 + rng.IntN(2), Keep: plan.Unbounded, Pace: p.Sites[0].Pace,
+			Host: corral.Resources{CPUs: 1 + rng.IntN(8), MemoryMiB: 64_000, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited}}
+		if q.End = 10*time.Minute + minutes(300); rng.IntN(2) == 0 {
+			q.Keep = time.Minute + minutes(30)
+		}
+		switch rng.IntN(3) {
+		case 0:
+			q.Ready = minutes(20)
+		case 1:
+			q.Idle = minutes(1)
+		default:
+			if q.End -= 10 * time.Minute; rng.IntN(4) == 0 {
+				q.End = 0 // it leaves after its tasks
+			}
+			for host := range q.Hosts {
+				left := q.Host
+				for ; begun < len(p.Work.Tasks) && len(p.Work.Graph.Parents(begun)) == 0 && rng.IntN(4) > 0; begun++ {
+					t := &p.Work.Tasks[begun]
+					if !t.Needs.FitIn(left) {
+						break
+					}
+					left = left.Minus(t.Needs)
+					t.Runtime, t.Bytes = (t.Runtime / 2).Round(time.Millisecond), plan.Here
+					q.Running = append(q.Running, plan.Running{Task: begun, Host: host})
+				}
+			}
+		}
+		p.Present = append(p.Present, q)
+	}
 }
 
 // drawn returns the model of a drawn problem.
