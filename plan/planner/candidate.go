@@ -87,6 +87,9 @@ func (p *planning) gather(c candidate, s *schedule) outcome {
 // lines returns the hosts of the present pilots and of a candidate. No host is requested before begin.
 func (p *planning) lines(c candidate, begin time.Duration) []*line {
 	all := presentLines(p.Present)
+	if p.play != nil { // the dispatcher fills the hosts first that end first
+		slices.SortStableFunc(all, func(a, b *line) int { return cmp.Compare(a.holds[0].latest, b.holds[0].latest) })
+	}
 	for _, share := range c {
 		shape := plan.Shape{Hosts: 1, Host: share.host, Walltime: share.site.Walltime}
 		ready := begin + share.site.Wait(shape) + share.site.Overhead
