@@ -1,13 +1,10 @@
 package montecarlo_test
 
 import (
-	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner"
@@ -26,7 +23,7 @@ func TestPlansComeTrue(t *testing.T) {
 	for seed := range uint64(20) {
 		m := drawn(t, seed)
 		if seed >= 10 {
-			addPresent(&m.Problem, rand.New(rand.NewPCG(seed, 1)))
+			plantest.AddPresent(&m.Problem, seed)
 		}
 		made, refused := comeTrue(t, m, seed)
 		plans, missed = plans+made, missed+refused
@@ -73,42 +70,6 @@ func comeTrue(t *testing.T, m montecarlo.Model, seed uint64) (plans, refused int
 		}
 	}
 	return plans, refused
-}
-
-// addPresent adds pilots to a problem, on whose hosts some of its first tasks already run.
-func addPresent(p *plan.Problem, rng *rand.Rand) {
-	minutes := func(most int) time.Duration { return time.Duration(rng.IntN(most*60)) * time.Second }
-	begun := 0
-	for range 1 + rng.IntN(3) {
-		q := plan.Present{Site: p.Sites[0].Name, Hosts: 1 + rng.IntN(2), Keep: plan.Unbounded, Pace: p.Sites[0].Pace,
-			Host: corral.Resources{CPUs: 1 + rng.IntN(8), MemoryMiB: 64_000, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited}}
-		if q.End = 10*time.Minute + minutes(300); rng.IntN(2) == 0 {
-			q.Keep = time.Minute + minutes(30)
-		}
-		switch rng.IntN(3) {
-		case 0:
-			q.Ready = minutes(20)
-		case 1:
-			q.Idle = minutes(1)
-		default:
-			if q.End -= 10 * time.Minute; rng.IntN(4) == 0 {
-				q.End = 0 // it leaves after its tasks
-			}
-			for host := range q.Hosts {
-				left := q.Host
-				for ; begun < len(p.Work.Tasks) && len(p.Work.Graph.Parents(begun)) == 0 && rng.IntN(4) > 0; begun++ {
-					t := &p.Work.Tasks[begun]
-					if !t.Needs.FitIn(left) {
-						break
-					}
-					left = left.Minus(t.Needs)
-					t.Runtime, t.Bytes = (t.Runtime / 2).Round(time.Millisecond), plan.Here
-					q.Running = append(q.Running, plan.Running{Task: begun, Host: host})
-				}
-			}
-		}
-		p.Present = append(p.Present, q)
-	}
 }
 
 // drawn returns the model of a drawn problem.
