@@ -27,14 +27,15 @@ type outcome struct {
 	candidate candidate
 	of        *planning // the planning that made it
 	plan.Point
-	held   time.Duration // cpus × time
-	billed time.Duration
-	peak   int
-	pilots int
-	slack  time.Duration // how much the times of one pilot's hosts may differ, see pilots
-	late   time.Duration // delay of the plan's beginning relative to the schedule
-	limit  string        // the limit that it violates; empty: none
-	played bool          // its figures are those of its execution
+	held     time.Duration // cpus × time
+	billed   time.Duration
+	peak     int
+	pilots   int
+	slack    time.Duration // how much the times of one pilot's hosts may differ, see pilots
+	late     time.Duration // delay of the plan's beginning relative to the schedule
+	limit    string        // the limit that it violates; empty: none
+	played   bool          // its figures are those of its execution
+	executed *plan.Plan    // its execution, for large workflows; nil: to be executed again when it is chosen
 
 	schedule *schedule // nil: the list schedule that evaluate makes
 }
