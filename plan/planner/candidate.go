@@ -27,14 +27,15 @@ type outcome struct {
 	candidate candidate
 	of        *planning // the planning that made it
 	plan.Point
-	held   time.Duration // cpus × time
-	billed time.Duration
-	peak   int
-	pilots int
-	slack  time.Duration // how much the times of one pilot's hosts may differ, see pilots
-	late   time.Duration // delay of the plan's beginning relative to the schedule
-	limit  string        // the limit that it violates; empty: none
-	played bool          // its figures are those of its execution
+	held     time.Duration // cpus × time
+	billed   time.Duration
+	peak     int
+	pilots   int
+	slack    time.Duration // how much the times of one pilot's hosts may differ, see pilots
+	late     time.Duration // delay of the plan's beginning relative to the schedule
+	limit    string        // the limit that it violates; empty: none
+	played   bool          // its figures are those of its execution
+	executed *plan.Plan    // its execution, for large workflows; nil: to be executed again when it is chosen
 
 	schedule *schedule // nil: the list schedule that evaluate makes
 }
@@ -87,6 +88,9 @@ func (p *planning) gather(c candidate, s *schedule) outcome {
 // lines returns the hosts of the present pilots and of a candidate. No host is requested before begin.
 func (p *planning) lines(c candidate, begin time.Duration) []*line {
 	all := presentLines(p.Present)
+	if p.play != nil { // the dispatcher fills the hosts first that end first
+		slices.SortStableFunc(all, func(a, b *line) int { return cmp.Compare(a.holds[0].latest, b.holds[0].latest) })
+	}
 	for _, share := range c {
 		shape := plan.Shape{Hosts: 1, Host: share.host, Walltime: share.site.Walltime}
 		ready := begin + share.site.Wait(shape) + share.site.Overhead

@@ -186,6 +186,9 @@ func (p *planning) outcomes(candidates []candidate) []outcome {
 
 // finish makes the plan of an outcome, with its witness.
 func (p *planning) finish(o outcome) *plan.Plan {
+	if o.executed != nil {
+		return o.executed
+	}
 	if o.played {
 		played, _ := p.play(o.sketch())
 		return played

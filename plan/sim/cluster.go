@@ -18,11 +18,13 @@ type cluster struct {
 	matcher matching.Matcher[*entry]
 	jobs    matching.Run[*entry] // the run's pace
 	members []*member            // sorted by the IDs of their slots
+	silent  []*member            // members whose hosts failed, which the dispatcher has not noticed
 	of      map[*matching.Slot[*entry]]*member
-	way     time.Duration // delay of a job into the queue
-	hop     time.Duration // delay from the queue to a worker
-	gap     time.Duration // minimum time between two starts; 0: none
-	next    time.Duration // earliest time at which the next job may start
+	begun   map[int]*entry // :: task that runs from the beginning → its job, once it is released
+	way     time.Duration  // delay of a job into the queue
+	hop     time.Duration  // delay from the queue to a worker
+	gap     time.Duration  // minimum time between two starts; 0: none
+	next    time.Duration  // earliest time at which the next job may start
 	lease   time.Duration
 	joining bool                          // workers join at this instant
 	wanted  int                           // number of cpus that queued jobs need
@@ -57,15 +59,22 @@ func (e *entry) needs() matching.Resources { return e.match.Needs }
 
 // submit queues jobs after the time that jobs take to enter the queue.
 func (c *cluster) submit(jobs []execution.Job) {
-	entries := make([]entry, len(jobs))
+	entries := make([]*entry, 0, len(jobs))
 	for i := range jobs {
-		e, j := &entries[i], &jobs[i]
+		e, j := new(entry), &jobs[i]
 		e.job = *j
 		e.match = matching.Job[*entry]{
 			Value: e, Run: &c.jobs, Class: j.Class, Priority: j.Priority,
 			Needs: matching.Resources{Resources: j.Needs(), Time: j.Estimate()},
 		}
+		if first := j.Tasks[0]; first.Attempt == 1 && c.now == 0 {
+			if _, ok := c.begun[first.Index]; ok {
+				c.begun[first.Index] = e
+				continue
+			}
+		}
 		c.wanted += j.CPUs
+		entries = append(entries, e)
 	}
 	if c.way == 0 {
 		c.queue(entries)
@@ -90,9 +99,9 @@ func (c *cluster) withdraw(seqs []int64) {
 }
 
 // queue adds jobs and matches them with workers.
-func (c *cluster) queue(entries []entry) {
-	for i := range entries {
-		c.matcher.Push(&entries[i].match)
+func (c *cluster) queue(entries []*entry) {
+	for _, e := range entries {
+		c.matcher.Push(&e.match)
 	}
 	c.matchAll()
 }
@@ -112,9 +121,7 @@ func (c *cluster) matchAll() {
 	for slot, taken := range c.matcher.Match(c.time()) {
 		c.assign(c.of[slot], taken)
 	}
-	for _, m := range c.members {
-		c.attend(m)
-	}
+	c.attend()
 }
 
 // matchOne assigns jobs to one worker.
@@ -122,19 +129,14 @@ func (c *cluster) matchOne(m *member) {
 	for slot, taken := range c.matcher.Match(c.time(), &m.slot) {
 		c.assign(c.of[slot], taken)
 	}
-	c.attend(m)
+	c.attend()
 }
 
 // assign records the assignment of jobs to a worker, and sends them.
 func (c *cluster) assign(m *member, taken []*entry) {
 	for _, e := range taken {
 		c.wanted -= e.job.CPUs
-		parts := make([]execution.Part, len(e.job.Tasks))
-		for i := range e.job.Tasks {
-			t := &e.job.Tasks[i]
-			parts[i] = execution.Part{Task: int32(t.Index), Attempt: int32(t.Attempt)}
-		}
-		c.run.note(execution.Record{Assigned: &execution.Assignment{Seq: e.key(), Worker: m.slot.ID, Parts: parts}})
+		c.record(m, e)
 	}
 	m.coming = append(m.coming, taken...)
 	if c.gap == 0 {
@@ -146,6 +148,16 @@ func (c *cluster) assign(m *member, taken []*entry) {
 		c.at(c.next, func() { m.arrive(taken[i : i+1]) })
 		c.next += c.gap
 	}
+}
+
+// record records the assignment of a job to a worker.
+func (c *cluster) record(m *member, e *entry) {
+	parts := make([]execution.Part, len(e.job.Tasks))
+	for i := range e.job.Tasks {
+		t := &e.job.Tasks[i]
+		parts[i] = execution.Part{Task: int32(t.Index), Attempt: int32(t.Attempt)}
+	}
+	c.run.note(execution.Record{Assigned: &execution.Assignment{Seq: e.key(), Worker: m.slot.ID, Parts: parts}})
 }
 
 // results processes results from a worker.
@@ -218,20 +230,25 @@ func (c *cluster) close(m *member) {
 // drop removes a worker that has left or is lost.
 func (c *cluster) drop(m *member) {
 	c.close(m)
-	c.members = slices.DeleteFunc(c.members, func(other *member) bool { return other == m })
+	is := func(other *member) bool { return other == m }
+	c.members, c.silent = slices.DeleteFunc(c.members, is), slices.DeleteFunc(c.silent, is)
 	delete(c.of, &m.slot)
 }
 
 // attend schedules a tick if a worker is silent, or may get other jobs merely because time passes.
-func (c *cluster) attend(m *member) {
+func (c *cluster) attend() {
 	at := c.gridAfter(tick)
-	if c.tickAt > 0 && c.tickAt <= at || !m.restless() {
+	if c.tickAt > 0 && c.tickAt <= at {
 		return
 	}
-	if m.silent != nil { // a tick before its lease expires has no effect
-		at = max(at, (m.spoke+c.lease)/tick*tick+tick)
+	if !c.matcher.Restless() {
+		expiry := Never
+		for _, m := range c.silent { // a tick before a lease expires has no effect
+			expiry = min(expiry, (m.spoke+c.lease)/tick*tick+tick)
+		}
+		at = max(at, expiry)
 	}
-	if c.tickAt > 0 && c.tickAt <= at {
+	if at >= Never || c.tickAt > 0 && c.tickAt <= at {
 		return
 	}
 	c.tickAt = at
@@ -246,16 +263,15 @@ func (c *cluster) attend(m *member) {
 // tick handles timeouts: it drops workers that have been silent for too long, and recalls jobs that have waited for too
 // long at a worker.
 func (c *cluster) tick() {
-	var lost []*member
 	for _, m := range slices.Clone(c.members) {
-		if m.silent != nil && c.now-m.spoke > c.lease {
-			lost = append(lost, m)
-		} else if m.silent == nil {
+		if m.silent == nil {
 			m.recall(m.slot.Overdue(c.time()))
 		}
 	}
-	for _, m := range lost {
-		c.lose(m)
+	for _, m := range slices.Clone(c.silent) {
+		if c.now-m.spoke > c.lease {
+			c.lose(m)
+		}
 	}
 	c.matchAll()
 }

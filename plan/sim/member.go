@@ -7,6 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/internal/decide/matching"
+	"github.com/corral-pilot/corral/plan"
 )
 
 // A member represents one worker from both sides: slot is the dispatcher's view of the worker; room and the lists are
@@ -48,13 +49,24 @@ type result struct {
 	outcome  *execution.Outcome
 }
 
-// restless reports whether the dispatcher may have to act merely because time passes.
-func (m *member) restless() bool {
-	return m.silent != nil || m.phase == taking && (len(m.waiting) > 0 || m.c.matcher.Queued() > 0) && m.slot.Restless()
-}
-
 // empty reports whether the worker has no jobs.
 func (m *member) empty() bool { return len(m.running)+len(m.waiting)+len(m.coming) == 0 }
+
+// resume continues tasks that run on the worker from the beginning. The worker must not have joined yet.
+func (m *member) resume(tasks []plan.Running) {
+	var jobs []*matching.Job[*entry]
+	for _, r := range tasks {
+		e := m.c.begun[r.Task]
+		if r.Host != m.host.Number || e == nil {
+			continue
+		}
+		jobs, m.running = append(jobs, &e.match), append(m.running, e)
+		m.room.Take(e.needs())
+		m.c.record(m, e)
+		m.begin(e, 0)
+	}
+	m.slot.Reset(m.c.time(), jobs, nil)
+}
 
 // arrive accepts jobs that have reached the worker.
 func (m *member) arrive(jobs []*entry) {
@@ -258,7 +270,8 @@ func (m *member) vanish() {
 	for _, e := range m.running {
 		e.life++
 	}
-	m.c.attend(m)
+	m.c.silent = append(m.c.silent, m)
+	m.c.attend()
 }
 
 // worker returns the dispatcher's record of the worker.

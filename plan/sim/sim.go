@@ -23,7 +23,8 @@ type simulation struct {
 	trace    *Trace
 	jobs     corral.JobID // ID of the last job
 	glideins corral.GlideinID
-	tag      func(corral.JobID) string // workers are named TAG/HOST; slots are filled in the order of these names
+	pasts    map[corral.GlideinID]*Past // of the pilots that have one
+	tag      func(corral.JobID) string  // workers are named TAG/HOST; slots are filled in the order of these names
 }
 
 const (
@@ -77,14 +78,14 @@ func begin(s Scenario) *simulation {
 	if s.Begin.IsZero() {
 		s.Begin = defaultBegin
 	}
-	x := &simulation{clock: &clock{begin: s.Begin}, Scenario: s, tag: tag}
+	x := &simulation{clock: &clock{begin: s.Begin}, Scenario: s, tag: tag, pasts: map[corral.GlideinID]*Past{}}
 	x.trace = &Trace{Begin: s.Begin, work: s.Work, Over: -1}
 	x.run = &run{clock: x.clock, x: execution.New(s.Work), offer: x.offer, changed: true,
-		clustered: s.Work.Clusters != nil, parting: parting{at: Never}}
+		clustered: s.Work.Clusters != nil, parting: parting{at: Never}, observe: s.Observe}
 	x.run.watch.Patience = s.Stall
 	x.cluster = &cluster{
 		clock: x.clock, run: x.run, matcher: matching.Matcher[*entry]{StartMargin: execution.StartMargin},
-		of: map[*matching.Slot[*entry]]*member{}, hop: wholeUp(s.Cluster.Turn()),
+		of: map[*matching.Slot[*entry]]*member{}, begun: map[int]*entry{}, hop: wholeUp(s.Cluster.Turn()),
 		way:   wholeUp(s.Cluster.Hop - s.Cluster.Turn()),
 		lease: cmp.Or(s.Cluster.Lease, defaultLease), takes: x.takes, bytes: x.bytes,
 	}
@@ -122,6 +123,12 @@ func (x *simulation) ask(a Ask) {
 	}
 	if at := wholeUp(time.Duration(a.Submit)); at > x.now {
 		g.NotBefore = x.begin.Add(at)
+	}
+	if a.Past != nil {
+		x.pasts[g.ID] = a.Past
+		for _, r := range a.Past.Running {
+			x.cluster.begun[r.Task] = nil
+		}
 	}
 	cluster := corral.Cluster{ID: 1, Name: "default", Kind: corral.Embedded, State: corral.ClusterReady}
 	s.apply(reconcile.CreateGlidein{Glidein: g, Cluster: cluster})

@@ -132,9 +132,13 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 			q.Assumed = plan.Assume(m.Problem, q, m.Spread.String())
 		}
 	}
-	if len(m.Work.Tasks) > mostTasks {
+	switch n := len(m.Work.Tasks); {
+	case n > mostPlayed:
 		pl.Reasons = append(pl.Reasons, fmt.Sprintf("workflows of more than %d tasks are not executed in advance: the "+
-			"times and the cost are those of the planner's schedule", mostTasks))
+			"times and the cost are those of the planner's schedule", mostPlayed))
+	case n > planner.PlayedFront && pl.Feasible:
+		pl.Reasons = append(pl.Reasons, fmt.Sprintf("of workflows of more than %d tasks only the plan is executed in "+
+			"advance: the other points of the front are those of the planner's schedule", planner.PlayedFront))
 	}
 	switch n := m.draws(); {
 	case asked && n == 0:
