@@ -13,15 +13,19 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/revision"
 )
 
-// The time for which a pilot still holds its hosts after it was ordered to end at once: until the order has reached it,
-// its tasks have been killed and its job has left the queue.
+// The assumed time for which a pilot still holds its hosts after it was ordered to end at once: until the order has
+// reached it, its tasks have been killed and its job has left the queue.
 const (
 	graceHere  = 2 * time.Second
 	graceThere = 15 * time.Second
 )
 
-// grace returns the time for which the site's pilots still hold their hosts after they were ordered to end.
+// grace returns the time for which the site's pilots still hold their hosts after they were ordered to end: at least
+// the time that nine of ten earlier pilots did not exceed.
 func (f Facts) grace() time.Duration {
+	if d, learned := f.leaving(0.9, true); learned > 0 {
+		return max(graceHere, d)
+	}
 	if f.Site.System().Queueless {
 		return graceHere
 	}
@@ -141,7 +145,11 @@ func allotment(tx *store.Tx, site corral.Site) (v revision.View, err error) {
 			}
 		}
 	}
-	v.Now, v.Grace = tx.Now().Sub(began), Facts{Site: site}.grace()
+	f := Facts{Site: site}
+	if err == nil {
+		f.Waits, err = tx.Waits(store.WaitFilter{Site: site.ID, Last: latestPilots})
+	}
+	v.Now, v.Grace = tx.Now().Sub(began), f.grace()
 	left := allocation.Plus(-l.Statement().Billed)
 	for _, g := range glideins {
 		q := revision.Pilot{Pilot: plan.Pilot{Site: site.Name, Shape: g.Shape}, Number: int(g.ID), Began: -1, Ended: -1,
