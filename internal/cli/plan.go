@@ -96,7 +96,7 @@ func goalFlags() []cli.Flag {
 			"cost with a deadline, makespan with a budget, else tradeoff)"},
 		&cli.Float64Flag{Name: "tradeoff", Value: 0.5,
 			Usage: "weigh cost by `A` and makespan by 1 − A: 0 only makespan, 1 only cost"},
-		&cli.Float64Flag{Name: "confidence", Usage: "meet the deadline in a share `P` of " +
+		&cli.Float64Flag{Name: "confidence", Usage: "meet the deadline, and the budget, in a share `P` of " +
 			"simulated outcomes; without a deadline: plan with waits that this share does not exceed"},
 	}
 }
@@ -270,7 +270,22 @@ func (v planVerbs) showParts(document *plan.Plan, explain bool) error {
 		return nil
 	}
 	fmt.Fprintln(v.out, "\nplans that were considered; no other is both sooner and cheaper:")
-	return pointTable.list(v.printer, document.Front)
+	return pointTable.list(v.printer, few(document.Front, shownPoints))
+}
+
+// shownPoints is the maximum number of points of a front that are printed; JSON contains all.
+const shownPoints = 8
+
+// few returns at most n elements of a list, evenly spaced, with the first and the last.
+func few[T any](list []T, n int) []T {
+	if len(list) <= n {
+		return list
+	}
+	some := make([]T, n)
+	for i := range some {
+		some[i] = list[i*(len(list)-1)/(n-1)]
+	}
+	return some
 }
 
 // showRevisions prints the revisions of a plan.

@@ -19,6 +19,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/cli/progress"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
 )
 
 // An autoRun creates a run with planned pilots.
@@ -28,9 +29,7 @@ type autoRun struct {
 	ask  api.NewPlan // the request for the plan
 	plan corral.Plan // the plan that the run carries out
 
-	predicted corral.Seconds // the plan's makespan
-	deadline  corral.Seconds // of the plan's goal; 0: none
-	hours     float64        // the plan's core-hours
+	document *plan.Plan // the plan's document
 }
 
 // create makes and provisions a plan, and then creates the run. It makes no plan for a request that would be refused;
@@ -118,7 +117,7 @@ func (a *autoRun) predict(in *api.NewRun) error {
 	if err != nil {
 		return err
 	}
-	a.predicted, a.hours, a.deadline = document.Makespan, document.CoreHours, document.Goal.Deadline
+	a.document = document
 	a.say("plan %d: %s, %d cpus at most; %s and %s predicted", a.plan.ID,
 		fmt.Sprintf("%d pilot(s)", len(document.Pilots)), document.PeakCPUs, brief(document.Makespan),
 		priced(document.Cost))
@@ -193,43 +192,49 @@ func revisionLine(r corral.Revision) string {
 	return strings.Join(append(what, r.Why()...), "; ")
 }
 
-// compare prints the actual values beside the predicted values. Times are relative to the start of the plan. If every
-// task was done, but later than the deadline, the error is of kind Missed.
+// compare prints the actual values beside the predicted values, and what a budget left undone. Times are relative to
+// the start of the plan. If every task was done, but later than the deadline, the error is of kind Missed.
 func (a *autoRun) compare(cl *api.Client, r corral.Run) error {
 	if a.plan.ID == 0 || !r.State.Over() {
 		return nil
 	}
+	goal, predicted := a.document.Goal, a.document.Makespan
 	took := corral.Seconds(r.EndedAt.Sub(a.plan.BeganAt))
-	text := fmt.Sprintf("plan %d: %s predicted, %s taken (%+.0f %%)", a.plan.ID, brief(a.predicted), brief(took),
-		100*(float64(took)/float64(max(a.predicted, 1))-1))
-	if held, err := a.held(cl); err == nil {
-		text += fmt.Sprintf("; %.4g core-hours predicted, %.4g held", a.hours, held)
+	text := fmt.Sprintf("plan %d: %s predicted, %s taken (%+.0f %%)", a.plan.ID, brief(predicted), brief(took),
+		100*(float64(took)/float64(max(predicted, 1))-1))
+	if billed, err := a.billed(cl); err == nil {
+		text += fmt.Sprintf("; %s predicted, %s billed", a.document.Cost.Brief(), billed.Brief())
 	}
 	a.say("%s", text)
-	if r.State == corral.RunSucceeded && a.deadline > 0 && took > a.deadline {
+	if left := r.Tasks.Total - r.Tasks.Done; r.State == corral.RunStalled && goal.Budget != nil && left > 0 {
+		a.say("plan %d: the budget of %s leaves %d of %d tasks undone; to go on: `corral plan --run %d --budget AMOUNT`, "+
+			"`corral provision PLAN` and `corral runs resume %d`", a.plan.ID, *goal.Budget, left, r.Tasks.Total, r.ID, r.ID)
+	}
+	if r.State == corral.RunSucceeded && goal.Deadline > 0 && took > goal.Deadline {
 		return corral.ErrorAt(corral.Missed, fmt.Sprintf("run %d", r.ID),
-			"all of its tasks are done, but after %s, and the deadline was %s", brief(took), a.deadline)
+			"all of its tasks are done, but after %s, and the deadline was %s", brief(took), goal.Deadline)
 	}
 	return nil
 }
 
-// held returns the core-hours that the plan's pilots have held until now.
-func (a *autoRun) held(cl *api.Client) (hours float64, err error) {
+// billed returns what the plan's pilots have cost until now, by the ledgers of their sites.
+func (a *autoRun) billed(cl *api.Client) (cost.Amount, error) {
 	ctx := context.WithoutCancel(a.c.Context)
-	pilots, err := cl.Glideins(ctx, api.Filter{All: true})
+	sum := cost.Amount{Unit: a.document.Cost.Unit}
+	pilots, err := cl.Glideins(ctx, api.Filter{All: true, Labels: map[string]string{"plan": fmt.Sprint(a.plan.ID)}})
+	asked := map[string]bool{}
 	for _, g := range pilots {
-		if g.Labels["plan"] != fmt.Sprint(a.plan.ID) {
+		if asked[g.SiteName] || err != nil {
 			continue
 		}
-		for _, j := range g.Attempts {
-			end := j.EndedAt
-			if j.Live() {
-				end = time.Now()
-			}
-			if !j.StartedAt.IsZero() {
-				hours += float64(g.Hosts*g.CPUs) * max(0, end.Sub(j.StartedAt).Hours())
+		asked[g.SiteName] = true
+		var l api.Ledger
+		l, err = cl.SiteLedger(ctx, g.SiteName)
+		for _, line := range l.Plans {
+			if line.Plan == a.plan.ID && l.Unit == sum.Unit {
+				sum.Money = sum.Money.Plus(line.Billed)
 			}
 		}
 	}
-	return hours, err
+	return sum, err
 }

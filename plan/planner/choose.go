@@ -20,7 +20,9 @@ func (p *planning) choose(all []outcome) (best outcome, ok bool) {
 	return outcome{}, false
 }
 
-// best returns the index of the best outcome within the goal's deadline and budget.
+// best returns the index of the best outcome within the goal's deadline and budget. Outcomes whose cost, or weight of
+// cost and makespan, is within sameWorth of the least count as equal: the soonest of them is the best, then the one with
+// the fewest cpus.
 func (p *planning) best(all []outcome) (best int, ok bool) {
 	var within []outcome
 	var at []int
@@ -38,7 +40,45 @@ func (p *planning) best(all []outcome) (best int, ok bool) {
 			best = k
 		}
 	}
+	if score := scores(p.Goal, within); score != nil {
+		most := score(within[best]) * (1 + sameWorth)
+		for k, o := range within {
+			if score(o) <= most && cmp.Or(cmp.Compare(o.Makespan, within[best].Makespan), o.peak-within[best].peak,
+				better(o, within[best])) < 0 {
+				best = k
+			}
+		}
+	}
 	return at[best], true
+}
+
+// sameWorth is the relative difference of costs, or of weights, that does not matter to a user.
+const sameWorth = 0.01
+
+// scores returns the quantity that the goal minimizes, if small differences of it do not matter; otherwise nil.
+func scores(goal plan.Goal, all []outcome) func(outcome) float64 {
+	switch goal.Objective {
+	case plan.Cost:
+		return outcome.dear
+	case plan.Tradeoff:
+		return weights(goal, all)
+	}
+	return nil
+}
+
+// weights returns the weight of outcomes: α × cost + (1 − α) × makespan, relative to the least cost and makespan.
+func weights(goal plan.Goal, all []outcome) func(outcome) float64 {
+	soonest := slices.MinFunc(all, sooner).Makespan
+	cheapest := math.Inf(1) // among the outcomes that cost anything: present pilots are free
+	for _, o := range all {
+		if d := o.dear(); d > 0 {
+			cheapest = min(cheapest, d)
+		}
+	}
+	return func(o outcome) float64 {
+		return goal.Tradeoff*o.dear()/max(cheapest, 1e-9) +
+			(1-goal.Tradeoff)*float64(o.Makespan)/float64(max(soonest, 1))
+	}
 }
 
 // excess describes the bound of the goal or the limit of a site that an outcome violates; it returns "" if the outcome
@@ -69,17 +109,7 @@ func order(goal plan.Goal, all []outcome) func(a, b outcome) int {
 	case plan.CPUs:
 		return func(a, b outcome) int { return cmp.Or(a.peak-b.peak, rest(a, b)) }
 	case plan.Tradeoff:
-		soonest := slices.MinFunc(all, func(a, b outcome) int { return cmp.Compare(a.Makespan, b.Makespan) }).Makespan
-		cheapest := math.Inf(1) // among the outcomes that cost anything: present pilots are free
-		for _, o := range all {
-			if d := o.dear(); d > 0 {
-				cheapest = min(cheapest, d)
-			}
-		}
-		score := func(o outcome) float64 {
-			return goal.Tradeoff*o.dear()/max(cheapest, 1e-9) +
-				(1-goal.Tradeoff)*float64(o.Makespan)/float64(max(soonest, 1))
-		}
+		score := weights(goal, all)
 		return func(a, b outcome) int { return cmp.Or(cmp.Compare(score(a), score(b)), rest(a, b)) }
 	}
 	return rest
