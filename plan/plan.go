@@ -60,6 +60,7 @@ type Goal struct {
 	Tradeoff  float64        `json:"tradeoff"` // 0: only the makespan matters; 1: only the cost
 	// Required probability of meeting the deadline; 0: the estimates are trusted.
 	Confidence float64 `json:"confidence,omitempty"`
+	Bounds
 }
 
 // Asked holds the part of a request that restricts sites and pilots. Revisions of the plan obey it.
