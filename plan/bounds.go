@@ -9,9 +9,9 @@ import (
 
 // Bounds restrict the pilots of a plan beyond the limits of their sites. A zero value restricts nothing.
 type Bounds struct {
-	MaxCPUs   int            `json:"max_cpus,omitempty"`     // held at once, those of present pilots included
-	MaxPilots int            `json:"max_pilots,omitempty"`   // requested
-	NotBefore corral.Seconds `json:"not_before_s,omitempty"` // no pilot is submitted earlier
+	MaxCPUs   int            `json:"max_peak_cpus,omitempty"` // held at once, those of present pilots included
+	MaxPilots int            `json:"max_pilots,omitempty"`    // requested
+	NotBefore corral.Seconds `json:"not_before_s,omitempty"`  // no pilot is submitted earlier
 	// All pilots are submitted at the beginning, stay until the end, and have the same cpus per host.
 	Static bool `json:"static,omitempty"`
 }

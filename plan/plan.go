@@ -75,6 +75,8 @@ type WhatIf struct {
 	Price    string          `json:"price,omitempty"`
 	Billing  string          `json:"billing,omitempty"`
 	Overhead *corral.Seconds `json:"overhead_s,omitempty"` // queue wait and start-up together
+	// The wait of each pilot in its queue, which is not billed. If Overhead is set, it is only the start-up.
+	QueueWait *corral.Seconds `json:"queue_wait_s,omitempty"`
 }
 
 // An Objective is the quantity that is minimized within the deadline and the budget.
