@@ -60,6 +60,7 @@ type Goal struct {
 	Tradeoff  float64        `json:"tradeoff"` // 0: only the makespan matters; 1: only the cost
 	// Required probability of meeting the deadline; 0: the estimates are trusted.
 	Confidence float64 `json:"confidence,omitempty"`
+	Bounds
 }
 
 // Asked holds the part of a request that restricts sites and pilots. Revisions of the plan obey it.
@@ -74,6 +75,8 @@ type WhatIf struct {
 	Price    string          `json:"price,omitempty"`
 	Billing  string          `json:"billing,omitempty"`
 	Overhead *corral.Seconds `json:"overhead_s,omitempty"` // queue wait and start-up together
+	// The wait of each pilot in its queue, which is not billed. If Overhead is set, it is only the start-up.
+	QueueWait *corral.Seconds `json:"queue_wait_s,omitempty"`
 }
 
 // An Objective is the quantity that is minimized within the deadline and the budget.

@@ -49,6 +49,8 @@ func (v planVerbs) command() *cli.Command {
 				Usage: "assume that each started `PERIOD` is billed: 1h, 1m, 1s, 10m-minimum"},
 			&cli.DurationFlag{Name: "overhead",
 				Usage: "assume `D` from the request for a pilot to its workers; may be 0"},
+			&cli.DurationFlag{Name: "queue-wait",
+				Usage: "assume that each pilot waits `D` in its queue, in place of the predicted wait"},
 			plotFlag(planPlot), scheduleOutFlag(), keyFlag()),
 		Action: creating(v.newPlan, (*api.Client).CreatePlan,
 			func(c *cli.Context, cl *api.Client, made corral.Plan) error {
@@ -78,13 +80,12 @@ func (v planVerbs) command() *cli.Command {
 
 // pilotFlags returns the flags that restrict the pilots of a plan.
 func pilotFlags() []cli.Flag {
-	return []cli.Flag{
+	return append(boundFlags(),
 		&cli.StringSliceFlag{Name: "site", Usage: "use only site `S`; may be repeated"},
 		&cli.IntFlag{Name: "shape", Usage: "give each pilot's hosts `C` cpus (default: the planner chooses)"},
 		&cli.StringFlag{Name: "algorithm", Usage: "find the plan with `NAME`: staircase, moga, greedy, var or " +
 			"combined, or auto, which simulates them all (default: staircase)"},
-		&cli.BoolFlag{Name: "hedge", Usage: "request pilots at another site, too, and withdraw the later ones"},
-	}
+		&cli.BoolFlag{Name: "hedge", Usage: "request pilots at another site, too, and withdraw the later ones"})
 }
 
 // goalFlags returns the flags for the goal of a plan.
@@ -147,11 +148,18 @@ func (v planVerbs) newPlan(c *cli.Context) (api.NewPlan, error) {
 		overhead := corral.Seconds(c.Duration("overhead"))
 		n.Overhead = &overhead
 	}
+	if c.IsSet("queue-wait") {
+		wait := corral.Seconds(c.Duration("queue-wait"))
+		n.QueueWait = &wait
+	}
 	var err error
 	if n.Profiles, err = profileVerbs(v).sourcesOfFlag(c); err != nil {
 		return n, err
 	}
 	if n.Goal, err = goalOf(c); err != nil {
+		return n, err
+	}
+	if n.Goal.Bounds, err = boundsOf(c); err != nil {
 		return n, err
 	}
 	switch {

@@ -42,5 +42,5 @@ func (p *planning) earliest() time.Duration {
 			}
 		}
 	}
-	return first
+	return first + time.Duration(p.Goal.NotBefore)
 }

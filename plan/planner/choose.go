@@ -87,6 +87,8 @@ func excess(goal plan.Goal, o outcome) string {
 	switch {
 	case o.limit != "":
 		return o.limit
+	case o.breach != "":
+		return o.breach
 	case goal.Deadline > 0 && o.Makespan > goal.Deadline:
 		return fmt.Sprintf("the deadline of %s: it ends after %s", goal.Deadline, o.Makespan)
 	case goal.Budget != nil && goal.Budget.Money < o.Cost.Money:
@@ -129,7 +131,8 @@ func priced(sites []plan.Site) bool {
 	return slices.ContainsFunc(sites, func(s plan.Site) bool { return !s.Tariff.Free() })
 }
 
-// front returns the outcomes that violate no limit and are not dominated in both makespan and cost, sorted by makespan.
+// front returns the outcomes that violate no limit of a site or bound of the goal, and are not dominated in both
+// makespan and cost, sorted by makespan.
 func front(all []outcome) []plan.Point {
 	points := []plan.Point{}
 	for _, k := range frontier(all) {
@@ -142,7 +145,7 @@ func front(all []outcome) []plan.Point {
 func frontier(all []outcome) (some []int) {
 	var sorted []int
 	for k, o := range all {
-		if o.limit == "" {
+		if o.limit == "" && o.breach == "" {
 			sorted = append(sorted, k)
 		}
 	}
@@ -162,16 +165,19 @@ func frontier(all []outcome) (some []int) {
 
 // unreachable returns the answer for a goal that no candidate reaches: the nearest plan, and the change that would make
 // it reachable.
-func (p *planning) unreachable(all []outcome) *plan.Plan {
+func (p *planning) unreachable(all []outcome, problem plan.Problem, opts Options) *plan.Plan {
 	pl := &plan.Plan{Workflow: p.Work.Name, Goal: p.Goal, Alternatives: plan.Alternatives{Front: front(all)}}
-	possible := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return o.limit != "" })
+	possible := without(all, func(o outcome) bool { return o.limit != "" || o.breach != "" })
 	if len(possible) == 0 {
+		if relaxed := p.relaxed(problem, opts); relaxed != nil {
+			return relaxed
+		}
 		pl.Limits = cuts(p.Sites, p.most, all)
 		if slices.ContainsFunc(all, func(o outcome) bool { return o.limit == undone }) {
 			pl.Reasons = []string{"every plan leaves a task undone when it is executed: " + undone}
 			return pl
 		}
-		pl.Reasons = []string{"no plan is within the sites' limits"}
+		pl.Reasons = []string{"no plan" + withBounds(p.Goal) + " is within the sites' limits"}
 		if len(pl.Limits) > 0 {
 			pl.Reasons[0] += ": " + strings.Join(pl.Limits, "; ")
 		}
@@ -192,29 +198,30 @@ func (p *planning) nearest(possible []outcome) (outcome, string) {
 	dear := func(o outcome) bool { return budget != nil && o.Cost.Money > budget.Money }
 	switch {
 	case late(soonest) && dear(cheapest):
-		return soonest, fmt.Sprintf("no plan ends within %s, and none costs %s or less: the fastest ends after %s and "+
-			"costs %s; %s", deadline, *budget, beyond(soonest.Makespan, deadline), soonest.Cost,
+		return soonest, fmt.Sprintf("no plan%s ends within %s, and none costs %s or less: the fastest ends after %s "+
+			"and costs %s; %s", withBounds(p.Goal), deadline, *budget, beyond(soonest.Makespan, deadline), soonest.Cost,
 			within(soonest, fmt.Sprintf("--budget %s", soonest.Cost)))
 	case budget == nil || late(soonest):
-		return tooLate(p.tasks.quick, deadline, slices.MinFunc(without(possible, dear), sooner))
+		return tooLate(p.tasks.quick, p.Goal, slices.MinFunc(without(possible, dear), sooner))
 	case dear(cheapest) && !late(cheapest):
-		return cheapest, fmt.Sprintf("no plan costs %s or less: the cheapest costs %s; --budget %s is within reach",
-			*budget, cheapest.Cost, cheapest.Cost)
+		return cheapest, fmt.Sprintf("no plan%s costs %s or less: the cheapest costs %s; --budget %s is within reach",
+			withBounds(p.Goal), *budget, cheapest.Cost, cheapest.Cost)
 	}
 	least := slices.MinFunc(without(possible, late), cheaper)
-	return least, fmt.Sprintf("no plan ends within %s for %s: the cheapest that does costs %s; --budget %s is "+
-		"within reach",
+	return least, fmt.Sprintf("no plan%s ends within %s for %s: the cheapest that does costs %s; --budget %s is "+
+		"within reach", withBounds(p.Goal),
 		deadline, *budget, least.Cost, least.Cost)
 }
 
 // tooLate explains that the deadline is unreachable; o is the fastest outcome within the budget, if there is one.
-func tooLate(work plan.Work, deadline corral.Seconds, o outcome) (outcome, string) {
+func tooLate(work plan.Work, goal plan.Goal, o outcome) (outcome, string) {
+	deadline := goal.Deadline
 	if path := work.Graph.CriticalPath(work.Runtimes()); time.Duration(deadline) < path {
 		return o, fmt.Sprintf("the deadline of %s is shorter than the critical path of %s, which no "+
 			"number of cpus shortens; %s", deadline, path, within(o, ""))
 	}
-	return o, fmt.Sprintf("no plan ends within %s: waits, start-up and limits of the sites included, the "+
-		"fastest ends after %s; %s", deadline, beyond(o.Makespan, deadline), within(o, ""))
+	return o, fmt.Sprintf("no plan%s ends within %s: waits, start-up and limits of the sites included, the "+
+		"fastest ends after %s; %s", withBounds(goal), deadline, beyond(o.Makespan, deadline), within(o, ""))
 }
 
 // within returns the deadline and the other flags with which an outcome is feasible. Deadlines beyond

@@ -68,4 +68,5 @@ func checkWhatIf(k *checker, in *api.NewPlan) {
 	}
 	k.keep(err)
 	k.invalid(in.Overhead != nil && *in.Overhead < 0, "overhead_s", "%s is negative", in.Overhead)
+	k.invalid(in.QueueWait != nil && *in.QueueWait < 0, "queue_wait_s", "%s is negative", in.QueueWait)
 }

@@ -86,7 +86,7 @@ func (m Model) stretched(pl *plan.Plan, by float64) *plan.Plan {
 		s := m.Site(q.Site, q.Queue)
 		q.Walltime = corral.Seconds(m.walltime(s, *q, by))
 		q.Submit = q.Start - corral.Seconds(s.Wait(s.ShapeOf(*q)))
-		late = max(late, -q.Submit)
+		late = max(late, pl.Goal.NotBefore-q.Submit)
 	}
 	for i := range longer.Pilots {
 		q := &longer.Pilots[i]

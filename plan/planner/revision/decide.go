@@ -192,7 +192,12 @@ func (o *outlook) add(d *Decision) error {
 		limit(o, d, append([]string{"no site accepts pilots"}, o.Without...))
 		return nil
 	}
-	goal := plan.Goal{Objective: plan.Cost, Budget: o.rest()}
+	within, none := o.bounds()
+	if none != "" {
+		limit(o, d, []string{none})
+		return nil
+	}
+	goal := plan.Goal{Objective: plan.Cost, Budget: o.rest(), Bounds: within}
 	var cut string
 	for _, end := range o.wanted() {
 		if goal.Deadline = corral.Seconds(end - o.Now); goal.Deadline <= 0 {
@@ -239,7 +244,7 @@ func (o *outlook) add(d *Decision) error {
 // reason times count from now.
 func forRest(reason string) string {
 	reason, _, _ = strings.Cut(reason, "; --")
-	reason, _, _ = strings.Cut(reason, "; a plan without --")
+	reason, _, _ = strings.Cut(reason, "; a plan without ")
 	return "for the remaining work " + reason
 }
 
