@@ -26,11 +26,11 @@ type cluster struct {
 	gap     time.Duration  // minimum time between two starts; 0: none
 	next    time.Duration  // earliest time at which the next job may start
 	lease   time.Duration
-	joining bool                          // workers join at this instant
-	wanted  int                           // number of cpus that queued jobs need
-	tickAt  time.Duration                 // time of the scheduled tick; 0: none
-	bytes   func(t *execution.Task) int64 // number of bytes transferred with a task
-	takes   func(t *execution.Task, h *member) (way, took time.Duration, status execution.Status)
+	joining bool                // workers join at this instant
+	wanted  int                 // number of cpus that queued jobs need
+	tickAt  time.Duration       // time of the scheduled tick; 0: none
+	bytes   func(t *task) int64 // number of bytes transferred with a task
+	takes   func(t *task, h *member) (way, took time.Duration, status execution.Status)
 }
 
 // defaultLease is a worker's lease including its margin, and heartbeat is the interval of its heartbeats, as in
@@ -45,24 +45,42 @@ const tick = matching.RecallAfter / 2
 
 // An entry is a job in the cluster.
 type entry struct {
-	job      execution.Job
-	match    matching.Job[*entry]
+	seq      int64
+	tasks    []task
+	leaf     bool
+	ordered  bool
 	recalled bool
+	match    matching.Job[*entry]
 	results  int // number of results received from its tasks
 	life     int // changed to invalidate the job's scheduled events
 	begun    time.Time
 	way      time.Duration // transfer time of its task's files, from begun on
 }
 
-func (e *entry) key() int64                { return e.job.Seq }
 func (e *entry) needs() matching.Resources { return e.match.Needs }
+func (e *entry) cpus() int                 { return e.match.Needs.CPUs }
+
+// A task is the part of an execution.Task that matters here: a large workflow may have many tasks queued.
+type task struct {
+	index, attempt int
+	estimate       time.Duration
+}
+
+func tasksOf(j *execution.Job) []task {
+	all := make([]task, len(j.Tasks))
+	for i := range j.Tasks {
+		t := &j.Tasks[i]
+		all[i] = task{t.Index, t.Attempt, t.Estimate}
+	}
+	return all
+}
 
 // submit queues jobs after the time that jobs take to enter the queue.
 func (c *cluster) submit(jobs []execution.Job) {
 	entries := make([]*entry, 0, len(jobs))
 	for i := range jobs {
 		e, j := new(entry), &jobs[i]
-		e.job = *j
+		e.seq, e.tasks, e.leaf, e.ordered = j.Seq, tasksOf(j), j.Leaf, j.Ordered
 		e.match = matching.Job[*entry]{
 			Value: e, Run: &c.jobs, Class: j.Class, Priority: j.Priority,
 			Needs: matching.Resources{Resources: j.Needs(), Time: j.Estimate()},
@@ -85,14 +103,14 @@ func (c *cluster) submit(jobs []execution.Job) {
 
 // withdraw returns queued jobs to the run.
 func (c *cluster) withdraw(seqs []int64) {
-	gone := c.matcher.RemoveFunc(&c.jobs, func(e *entry) bool { return slices.Contains(seqs, e.key()) })
+	gone := c.matcher.RemoveFunc(&c.jobs, func(e *entry) bool { return slices.Contains(seqs, e.seq) })
 	if len(gone) == 0 {
 		return
 	}
 	back := &execution.Giveback{Reason: "withdrawn"}
 	for _, e := range gone {
-		c.wanted -= e.job.CPUs
-		back.Seqs = append(back.Seqs, e.key())
+		c.wanted -= e.cpus()
+		back.Seqs = append(back.Seqs, e.seq)
 	}
 	slices.Sort(back.Seqs)
 	c.run.note(execution.Record{Returned: back})
@@ -112,8 +130,8 @@ func kill(c *cluster, seqs []int64) {
 	if len(seqs) == 0 {
 		return
 	}
-	for _, e := range c.matcher.RemoveFunc(&c.jobs, func(e *entry) bool { return slices.Contains(seqs, e.key()) }) {
-		c.wanted -= e.job.CPUs
+	for _, e := range c.matcher.RemoveFunc(&c.jobs, func(e *entry) bool { return slices.Contains(seqs, e.seq) }) {
+		c.wanted -= e.cpus()
 	}
 }
 
@@ -135,7 +153,7 @@ func (c *cluster) matchOne(m *member) {
 // assign records the assignment of jobs to a worker, and sends them.
 func (c *cluster) assign(m *member, taken []*entry) {
 	for _, e := range taken {
-		c.wanted -= e.job.CPUs
+		c.wanted -= e.cpus()
 		c.record(m, e)
 	}
 	m.coming = append(m.coming, taken...)
@@ -152,12 +170,12 @@ func (c *cluster) assign(m *member, taken []*entry) {
 
 // record records the assignment of a job to a worker.
 func (c *cluster) record(m *member, e *entry) {
-	parts := make([]execution.Part, len(e.job.Tasks))
-	for i := range e.job.Tasks {
-		t := &e.job.Tasks[i]
-		parts[i] = execution.Part{Task: int32(t.Index), Attempt: int32(t.Attempt)}
+	parts := make([]execution.Part, len(e.tasks))
+	for i := range e.tasks {
+		t := &e.tasks[i]
+		parts[i] = execution.Part{Task: int32(t.index), Attempt: int32(t.attempt)}
 	}
-	c.run.note(execution.Record{Assigned: &execution.Assignment{Seq: e.key(), Worker: m.slot.ID, Parts: parts}})
+	c.run.note(execution.Record{Assigned: &execution.Assignment{Seq: e.seq, Worker: m.slot.ID, Parts: parts}})
 }
 
 // results processes results from a worker.
@@ -168,7 +186,7 @@ func (c *cluster) results(m *member, all []result) {
 		if o.Status == execution.Done || o.Status == execution.Failed {
 			c.jobs.Observe(o.Ended.Time().Sub(o.Started.Time()), r.estimate)
 		}
-		if e.results == len(e.job.Tasks) {
+		if e.results == len(e.tasks) {
 			m.slot.Release(&e.match, c.time())
 		}
 		c.run.note(execution.Record{Finished: o})
@@ -190,9 +208,9 @@ func (c *cluster) returned(m *member, entries []*entry, reason string) {
 		if e.recalled && e.results == 0 {
 			e.recalled = false
 			c.matcher.Restore(&e.match)
-			c.wanted += e.job.CPUs
+			c.wanted += e.cpus()
 		} else {
-			back.Seqs = append(back.Seqs, e.key())
+			back.Seqs = append(back.Seqs, e.seq)
 		}
 	}
 	if len(back.Seqs) > 0 {
@@ -284,10 +302,10 @@ func (c *cluster) lose(m *member) {
 		Reason: "no sign of life of its worker for longer than its lease",
 	}
 	for _, e := range slices.Concat(m.running, m.waiting, m.coming) {
-		back.Seqs = append(back.Seqs, e.key())
+		back.Seqs = append(back.Seqs, e.seq)
 	}
 	for _, r := range m.fresh { // the task ended, but its result was not received
-		back.Seqs = append(back.Seqs, r.of.key())
+		back.Seqs = append(back.Seqs, r.of.seq)
 	}
 	slices.Sort(back.Seqs)
 	back.Seqs = slices.Compact(back.Seqs)

@@ -105,8 +105,8 @@ func (m *member) start() {
 // begin begins the given task of a job. If too little time is left for a later task of a clustered job, the rest of the
 // job is returned.
 func (m *member) begin(e *entry, number int) {
-	t := &e.job.Tasks[number]
-	if number > 0 && m.room.Late(m.c.time(), t.Estimate) {
+	t := &e.tasks[number]
+	if number > 0 && m.room.Late(m.c.time(), t.estimate) {
 		m.stop(e)
 		return
 	}
@@ -154,11 +154,11 @@ func (m *member) ended() {
 
 // end records the result of a task.
 func (m *member) end(e *entry, number int, status execution.Status, reason string) {
-	t := &e.job.Tasks[number]
+	t := &e.tasks[number]
 	now := m.c.time()
 	way := min(e.way, now.Sub(e.begun))
 	o := &execution.Outcome{
-		Seq: e.key(), Task: int32(t.Index), Attempt: int32(t.Attempt), Status: status,
+		Seq: e.seq, Task: int32(t.index), Attempt: int32(t.attempt), Status: status,
 		Worker: m.slot.ID, Reason: reason,
 		Started: execution.ToMsec(e.begun.Add(way)), Ended: execution.ToMsec(now),
 	}
@@ -171,19 +171,19 @@ func (m *member) end(e *entry, number int, status execution.Status, reason strin
 	case execution.Cut:
 		o.Exit = -1
 	}
-	m.fresh = append(m.fresh, result{e, t.Estimate, o})
-	last := number == len(e.job.Tasks)-1
+	m.fresh = append(m.fresh, result{e, t.estimate, o})
+	last := number == len(e.tasks)-1
 	if last {
 		m.over(e)
 	}
 	if matching.SendNow(len(m.waiting), len(m.fresh)) {
 		m.flush()
 	} else {
-		m.flushLater(now, matching.ResultDelay(e.job.Leaf && status == execution.Done))
+		m.flushLater(now, matching.ResultDelay(e.leaf && status == execution.Done))
 	}
 	switch {
 	case last:
-	case m.phase == gone, e.job.Ordered && status != execution.Done:
+	case m.phase == gone, e.ordered && status != execution.Done:
 		m.stop(e)
 	default:
 		m.begin(e, number+1)

@@ -104,7 +104,7 @@ func (p *pilot) ready() {
 		}
 		registered++
 		p.roster.Workers[i].Start()
-		p.roster.Workers[i].Register(p.s.time())
+		p.roster.Workers[i].Register(p.s.time().Add(-p.rested()))
 		p.s.sim.cluster.join(m)
 	}
 	p.s.apply(reconcile.NoteWorkers{Job: p.job.ID, Workers: registered})

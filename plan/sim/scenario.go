@@ -100,7 +100,7 @@ type Ask struct {
 	Glidein corral.GlideinID
 }
 
-// A Past is what a pilot brings along that exists before the beginning.
+// A Past is the state of a pilot that exists before the beginning.
 type Past struct {
 	Running []plan.Running // tasks that continue on its hosts for their Runtime; they must be ready at the beginning
 	Until   time.Duration  // no other task may end later than this after its workers have joined

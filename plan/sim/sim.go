@@ -159,7 +159,7 @@ func (x *simulation) view() View {
 	v.Progress = func() []execution.Progress { return execution.ProgressOf(x.run.x) }
 	for _, m := range x.cluster.members {
 		for _, e := range m.running {
-			v.BusyCPUs += e.job.CPUs
+			v.BusyCPUs += e.cpus()
 		}
 		if m.phase == taking {
 			v.CPUs += m.slot.Host.CPUs
@@ -201,26 +201,26 @@ func (x *simulation) offer(at time.Time) execution.Offer {
 }
 
 // bytes returns the transfer size of a task.
-func (x *simulation) bytes(t *execution.Task) int64 {
+func (x *simulation) bytes(t *task) int64 {
 	if x.Bytes == nil {
 		return 0
 	}
-	return x.Bytes(t.Index)
+	return x.Bytes(t.index)
 }
 
 // takes returns the transfer time and the runtime of an attempt, and its result.
-func (x *simulation) takes(t *execution.Task, m *member) (way, took time.Duration, status execution.Status) {
+func (x *simulation) takes(t *task, m *member) (way, took time.Duration, status execution.Status) {
 	way = m.pilot.s.Transfer.Takes(x.bytes(t))
-	took = x.Work.Tasks[t.Index].Estimate
+	took = x.Work.Tasks[t.index].Estimate
 	if x.Runtime != nil {
-		took = x.Runtime(t.Index, t.Attempt)
+		took = x.Runtime(t.index, t.attempt)
 	}
 	if x.Speed != nil {
 		took = scaled(took, x.Speed(m.host))
 	}
 	took = m.pilot.s.Speed.Takes(took)
 	if f := x.Failures.Task; f != nil {
-		if share := f(t.Index, t.Attempt); share < 1 {
+		if share := f(t.index, t.attempt); share < 1 {
 			return way, scaled(took, share), execution.Failed
 		}
 	}

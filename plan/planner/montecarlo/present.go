@@ -27,8 +27,8 @@ func (m Model) join(s *sim.Scenario) {
 		})
 		ask := sim.Ask{Pilot: plan.Pilot{Site: name,
 			Shape: corral.Shape{Hosts: q.Hosts, CPUs: q.Host.CPUs, MemoryMiB: q.Host.MemoryMiB, GPUs: q.Host.GPUs}}}
-		stay := max(0, min(q.End-q.Ready, longestStay))
-		ask.Past = &sim.Past{Running: q.Running, Until: stay, Idle: q.Idle}
+		stay := max(time.Second, min(q.End-q.Ready, longestStay))
+		ask.Past = &sim.Past{Running: q.Running, Until: q.End - q.Ready, Idle: q.Idle}
 		for _, r := range q.Running {
 			stay = max(stay, q.Takes(m.Work.Tasks[r.Task]))
 		}
