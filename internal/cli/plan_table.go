@@ -96,6 +96,14 @@ var planTable = listing[planRow]{
 			return fmt.Sprintf("%d or more cpus", *d.LowerBound)
 		})},
 		{"clustering", fromDocument(func(d *plan.Plan) any { return d.Clustering })},
+		{"estimates", fromDocument(func(d *plan.Plan) any { return plan.Sources(d.Estimates) })},
+		{"errors", fromDocument(func(d *plan.Plan) any {
+			if d.Assumed == nil {
+				return ""
+			}
+			return d.Assumed.Errors.Law(d.Assumed.Spread)
+		})},
+		{"waits", fromDocument(func(d *plan.Plan) any { return strings.Join(d.Priors, "; ") })},
 		{"confidence", fromDocument(confidenceOf)},
 		{"began", func(r planRow) any { return when(r.BeganAt) }},
 		{"limits", fromDocument(func(d *plan.Plan) any { return strings.Join(d.Limits, "; ") })},

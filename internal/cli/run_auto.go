@@ -18,7 +18,9 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/cli/progress"
+	"github.com/corral-pilot/corral/internal/cli/report"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
 )
 
 // An autoRun creates a run with planned pilots.
@@ -29,8 +31,8 @@ type autoRun struct {
 	plan corral.Plan // the plan that the run carries out
 
 	predicted corral.Seconds // the plan's makespan
-	deadline  corral.Seconds // of the plan's goal; 0: none
-	hours     float64        // the plan's core-hours
+	goal      plan.Goal
+	hours     float64 // the plan's core-hours
 }
 
 // create makes and provisions a plan, and then creates the run. It makes no plan for a request that would be refused;
@@ -61,7 +63,7 @@ func (a *autoRun) request(in api.NewRun) (n api.NewPlan, err error) {
 		Clustering: clusteringOf(a.c), Sites: a.c.StringSlice("site"), HostCPUs: a.c.Int("shape")}
 	n.ForRun = api.ForRun{Auto: true, NextRun: &api.NextRun{SourceDir: in.SourceDir, Dir: in.Dir, Options: in.Options,
 		Labels: in.Labels}}
-	n.Learn, n.Algorithm = a.c.Bool("learn"), plan.Algorithm(a.c.String("algorithm"))
+	n.NoLearn, n.Algorithm = a.c.Bool("no-learn"), plan.Algorithm(a.c.String("algorithm"))
 	n.Hedge = a.c.Bool("hedge")
 	if a.c.IsSet("default-runtime") {
 		n.DefaultRuntime = in.Options.DefaultRuntime
@@ -118,10 +120,15 @@ func (a *autoRun) predict(in *api.NewRun) error {
 	if err != nil {
 		return err
 	}
-	a.predicted, a.hours, a.deadline = document.Makespan, document.CoreHours, document.Goal.Deadline
+	a.predicted, a.hours, a.goal = document.Makespan, document.CoreHours, document.Goal
 	a.say("plan %d: %s, %d cpus at most; %s and %s predicted", a.plan.ID,
 		fmt.Sprintf("%d pilot(s)", len(document.Pilots)), document.PeakCPUs, brief(document.Makespan),
 		priced(document.Cost))
+	for _, e := range document.Estimates {
+		if e.Source == plan.Guessed {
+			a.say("plan %d: %s", a.plan.ID, e)
+		}
+	}
 	labels := maps.Clone(in.Labels)
 	if labels == nil {
 		labels = map[string]string{}
@@ -194,7 +201,7 @@ func revisionLine(r corral.Revision) string {
 }
 
 // compare prints the actual values beside the predicted values. Times are relative to the start of the plan. If every
-// task was done, but later than the deadline, the error is of kind Missed.
+// task was done, but the deadline or the budget was missed, the error is of kind Missed.
 func (a *autoRun) compare(cl *api.Client, r corral.Run) error {
 	if a.plan.ID == 0 || !r.State.Over() {
 		return nil
@@ -202,34 +209,41 @@ func (a *autoRun) compare(cl *api.Client, r corral.Run) error {
 	took := corral.Seconds(r.EndedAt.Sub(a.plan.BeganAt))
 	text := fmt.Sprintf("plan %d: %s predicted, %s taken (%+.0f %%)", a.plan.ID, brief(a.predicted), brief(took),
 		100*(float64(took)/float64(max(a.predicted, 1))-1))
-	if held, err := a.held(cl); err == nil {
-		text += fmt.Sprintf("; %.4g core-hours predicted, %.4g held", a.hours, held)
+	pilots, err := a.pilots(cl)
+	if err == nil {
+		text += fmt.Sprintf("; %.4g core-hours predicted, %.4g held", a.hours,
+			report.CoreHours(report.Held(pilots, a.plan.BeganAt, time.Now())))
 	}
 	a.say("%s", text)
-	if r.State == corral.RunSucceeded && a.deadline > 0 && took > a.deadline {
-		return corral.ErrorAt(corral.Missed, fmt.Sprintf("run %d", r.ID),
-			"all of its tasks are done, but after %s, and the deadline was %s", brief(took), a.deadline)
+	if r.State != corral.RunSucceeded {
+		return nil
 	}
-	return nil
+	var spent *cost.Amount
+	if a.goal.Budget != nil && err == nil {
+		spent = report.Billed(a.plan.ID, a.goal.Budget.Unit, ledgersOf(context.WithoutCancel(a.c.Context), cl, pilots))
+	}
+	return missed(r.ID, a.goal, took, spent)
 }
 
-// held returns the core-hours that the plan's pilots have held until now.
-func (a *autoRun) held(cl *api.Client) (hours float64, err error) {
-	ctx := context.WithoutCancel(a.c.Context)
-	pilots, err := cl.Glideins(ctx, api.Filter{All: true})
-	for _, g := range pilots {
-		if g.Labels["plan"] != fmt.Sprint(a.plan.ID) {
-			continue
-		}
-		for _, j := range g.Attempts {
-			end := j.EndedAt
-			if j.Live() {
-				end = time.Now()
-			}
-			if !j.StartedAt.IsZero() {
-				hours += float64(g.Hosts*g.CPUs) * max(0, end.Sub(j.StartedAt).Hours())
-			}
-		}
+// missed returns an error of kind Missed if a completed run exceeded the deadline or the budget of its plan's goal. The
+// cost is nil if it is not known.
+func missed(id corral.RunID, goal plan.Goal, took corral.Seconds, spent *cost.Amount) error {
+	var how []string
+	if goal.Deadline > 0 && took > goal.Deadline {
+		how = append(how, fmt.Sprintf("after %s, and the deadline was %s", brief(took), goal.Deadline))
 	}
-	return hours, err
+	if goal.Budget != nil && spent != nil && spent.Money > goal.Budget.Money {
+		how = append(how, fmt.Sprintf("at a cost of %s, and the budget was %s", spent, goal.Budget))
+	}
+	if len(how) == 0 {
+		return nil
+	}
+	return corral.ErrorAt(corral.Missed, fmt.Sprintf("run %d", id), "all of its tasks are done, but %s",
+		strings.Join(how, "; and "))
+}
+
+// pilots returns the plan's pilots.
+func (a *autoRun) pilots(cl *api.Client) ([]corral.Glidein, error) {
+	return cl.Glideins(context.WithoutCancel(a.c.Context), api.Filter{All: true,
+		Labels: map[string]string{"plan": fmt.Sprint(a.plan.ID)}})
 }
