@@ -59,7 +59,7 @@ type Aside struct {
 type Estimates struct {
 	DefaultRuntime corral.Seconds  `json:"default_runtime_s,omitempty"` // of a task without any estimate
 	Profiles       []ProfileSource `json:"profiles,omitempty"`          // merged; they override the workflow's own
-	Learn          bool            `json:"learn,omitempty"`             // earlier runs also override the workflow
+	NoLearn        bool            `json:"no_learn,omitempty"`          // ignore measurements of earlier runs
 	Error          string          `json:"error,omitempty"`             // in simulations, such as lognormal:0.2
 }
 

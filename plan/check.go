@@ -18,6 +18,9 @@ func (a *Assumed) Check() error {
 	if a.Rate < 0 {
 		return fmt.Errorf("tasks_per_s is %g", a.Rate)
 	}
+	if err := a.Errors.check(); err != nil {
+		return err
+	}
 	for i := range a.Queues {
 		if err := a.Queues[i].check(); err != nil {
 			return fmt.Errorf("queues[%d]: %w", i, err)

@@ -28,6 +28,9 @@ func TestAssumedCheck(t *testing.T) {
 		{"transfers[0]: latency_s is -1s, bytes_per_s 0", func(a *plan.Assumed) {
 			a.Transfers = []plan.SiteTransfer{{Site: "here", Latency: back}}
 		}},
+		{`errors of "k": the ratios are missing, negative or not in ascending order`, func(a *plan.Assumed) {
+			a.Errors = plan.Errors{"k": {Ratios: []float64{2, 1}}}
+		}},
 		{"queues[0]: overhead_s is -1s", queue(func(q *plan.Queue) { q.Overhead = back })},
 		{"queues[0]: margin_s is -1s", queue(func(q *plan.Queue) { q.Margin = back })},
 		{"queues[0]: a limit, the speed or the price is negative", queue(func(q *plan.Queue) { q.Hosts = -1 })},

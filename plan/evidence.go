@@ -21,6 +21,9 @@ type Evidence struct {
 	Contest    []Entrant `json:"contest,omitempty"` // only for Auto: the result of each algorithm's plan
 	Assumed    *Assumed  `json:"assumed,omitempty"` // nil: the assumptions were not recorded
 	Asked      Asked     `json:"asked,omitzero"`
+	// The sources of the tasks' estimates, in the order in which they are consulted.
+	Estimates []Estimates `json:"estimates,omitempty"`
+	Priors    []string    `json:"priors,omitempty"` // the basis of the waits in queues in which no pilot has run
 }
 
 // A Confidence is the share of simulated outcomes that meet the deadline.
@@ -63,7 +66,8 @@ type Assumed struct {
 	Reuse   corral.Seconds `json:"reuse_s,omitempty"`
 	Leave   corral.Seconds `json:"leave_s,omitempty"` // how long a pilot is held after its last task
 	Rate    float64        `json:"tasks_per_s,omitempty"`
-	Spread  string         `json:"error"` // distribution of runtimes around their estimates, in the syntax of --error
+	Spread  string         `json:"error"`            // errors of runtimes, in the syntax of --error
+	Errors  Errors         `json:"errors,omitempty"` // measured errors, which take precedence over Spread
 	Queues  []Queue        `json:"queues"`
 	Present []There        `json:"present,omitempty"` // pilots that are used before new ones are requested
 	// The run whose remaining tasks are planned; 0: the plan is for a whole workflow.
@@ -162,8 +166,8 @@ func (s Spread) At(share float64) time.Duration {
 // the distribution of runtimes.
 func Assume(p Problem, pl *Plan, spread string) *Assumed {
 	a := &Assumed{Hop: corral.Seconds(p.Cluster.Hop), Reuse: corral.Seconds(p.Cluster.Reuse),
-		Leave: corral.Seconds(p.Cluster.Leave), Rate: p.Cluster.Rate, Spread: spread, Speeds: speedsOf(p),
-		Queues: []Queue{}}
+		Leave: corral.Seconds(p.Cluster.Leave), Rate: p.Cluster.Rate, Spread: spread, Errors: p.Errors,
+		Speeds: speedsOf(p), Queues: []Queue{}}
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		a.assume(s.Name, s.Transfer)
@@ -284,7 +288,7 @@ func (a *Assumed) speed(pilots []Pilot, at int) Speed {
 
 // Problem reconstructs the problem for which a plan was made, as far as the plan depends on it.
 func (a Assumed) Problem(w Work) Problem {
-	p := Problem{Work: w, Cluster: a.Cluster()}
+	p := Problem{Work: w, Cluster: a.Cluster(), Errors: a.Errors}
 	for _, q := range a.Queues {
 		s := q.site()
 		s.Transfer = a.Transfer(q.Site)
@@ -326,6 +330,18 @@ func (q Queue) site() Site {
 		s.Closed = append(s.Closed, Span{time.Duration(c.From), time.Duration(c.To)})
 	}
 	return s
+}
+
+// Expect sets the waits of a site's queue to the recorded ones, if there are any.
+func (a *Assumed) Expect(s *Site) {
+	if a == nil {
+		return
+	}
+	for _, q := range a.Queues {
+		if known := q.site(); q.Site == s.Name && q.Queue == s.Queue {
+			s.Wait, s.Waits = known.Wait, known.Waits
+		}
+	}
 }
 
 // of returns the recorded waits of pilots of a shape.

@@ -18,6 +18,7 @@ type Problem struct {
 	Sites   []Site    // by preference among equal offers; their limits apply in addition to the present pilots
 	Cluster Cluster   // runs the tasks
 	Present []Present // pilots that are used before new ones are requested
+	Errors  Errors    // measured errors of estimates, from which outcomes are drawn
 }
 
 // Site returns a queue of a site, or nil if it is not known.

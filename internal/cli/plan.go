@@ -140,7 +140,7 @@ func (v planVerbs) newPlan(c *cli.Context) (api.NewPlan, error) {
 	file := c.Args().First()
 	n := api.NewPlan{Cluster: c.String("cluster"), WorkflowName: file, Sites: c.StringSlice("site"),
 		HostCPUs: c.Int("shape"), Clustering: c.String("clustering"), Seed: c.Uint64("seed")}
-	n.DefaultRuntime, n.Learn = corral.Seconds(c.Duration("default-runtime")), c.Bool("learn")
+	n.DefaultRuntime, n.NoLearn = corral.Seconds(c.Duration("default-runtime")), c.Bool("no-learn")
 	n.Error, n.Compare = c.String("error"), c.Bool("compare")
 	n.Algorithm, n.Price, n.Billing = plan.Algorithm(c.String("algorithm")), c.String("price"), c.String("billing")
 	n.Marginal, n.DryRun, n.Hedge = c.Bool("marginal"), c.Bool("dry-run"), c.Bool("hedge")

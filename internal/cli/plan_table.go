@@ -97,6 +97,14 @@ var planTable = listing[planRow]{
 		})},
 		{"clustering", fromDocument(func(d *plan.Plan) any { return d.Clustering })},
 		{"outcomes", fromDocument(oddsOf)},
+		{"estimates", fromDocument(func(d *plan.Plan) any { return plan.Sources(d.Estimates) })},
+		{"errors", fromDocument(func(d *plan.Plan) any {
+			if d.Assumed == nil {
+				return ""
+			}
+			return d.Assumed.Errors.Law(d.Assumed.Spread)
+		})},
+		{"waits", fromDocument(func(d *plan.Plan) any { return strings.Join(d.Priors, "; ") })},
 		{"confidence", fromDocument(confidenceOf)},
 		{"began", func(r planRow) any { return when(r.BeganAt) }},
 		{"limits", fromDocument(func(d *plan.Plan) any { return strings.Join(d.Limits, "; ") })},

@@ -16,6 +16,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/workflow"
 )
 
@@ -139,6 +140,37 @@ func TestScheduleThatLiesApart(t *testing.T) {
 		code := run(t.Context(), append([]string{"corral"}, c.args...), stdio{strings.NewReader(""), &out, &said})
 		if code != 2 || !strings.Contains(out.String(), c.stdout) || !strings.Contains(said.String(), c.stderr) {
 			t.Errorf("%q: exit code %d\n%s\n%s", c.args, code, out.String(), said.String())
+		}
+	}
+}
+
+// TestMissedGoals: a run whose tasks are all done has missed its goal if it was late or cost too much; a cost that is not
+// known misses nothing.
+func TestMissedGoals(t *testing.T) {
+	t.Parallel()
+	budget := cost.Amount{Money: 2_000_000, Unit: "ch"}
+	dear, cheap := cost.Amount{Money: 2_500_000, Unit: "ch"}, budget
+	goal := plan.Goal{Deadline: corral.Seconds(time.Minute), Budget: &budget}
+	for _, c := range []struct {
+		goal  plan.Goal
+		took  time.Duration
+		spent *cost.Amount
+		want  string
+	}{
+		{goal, time.Minute, &cheap, ""},
+		{goal, time.Minute, nil, ""},
+		{plan.Goal{}, time.Hour, &dear, ""},
+		{goal, 61 * time.Second, &cheap, "run 3: all of its tasks are done, but after 1m1s, and the deadline was 1m0s"},
+		{goal, time.Minute, &dear, "run 3: all of its tasks are done, but at a cost of 2.5ch, and the budget was 2ch"},
+		{goal, time.Hour, &dear, "run 3: all of its tasks are done, but after 1h0m0s, and the deadline was 1m0s; " +
+			"and at a cost of 2.5ch, and the budget was 2ch"},
+	} {
+		got, err := "", missed(3, c.goal, corral.Seconds(c.took), c.spent)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want || err != nil && corral.KindOf(err) != corral.Missed {
+			t.Errorf("%q, want %q of kind missed", got, c.want)
 		}
 	}
 }

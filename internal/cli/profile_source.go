@@ -28,7 +28,7 @@ func estimateFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "profile", Usage: "take estimates of tasks from `P`: a file, library:NAME, " +
 			"run:ID or the name of a stored profile; may be repeated"},
-		&cli.BoolFlag{Name: "learn", Usage: "prefer the runtimes of earlier runs to the workflow's estimates"},
+		&cli.BoolFlag{Name: "no-learn", Usage: "do not use the runtimes measured in earlier runs"},
 	}
 }
 

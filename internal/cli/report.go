@@ -170,15 +170,7 @@ func factsOf(ctx context.Context, cl *api.Client, id corral.PlanID) (f report.Fa
 	if f.Glideins, err = cl.Glideins(ctx, ours); err != nil {
 		return f, err
 	}
-	asked := map[string]bool{}
-	for _, g := range f.Glideins {
-		if !asked[g.SiteName] {
-			asked[g.SiteName] = true
-			if l, err := cl.SiteLedger(ctx, g.SiteName); err == nil {
-				f.Ledgers = append(f.Ledgers, l)
-			}
-		}
-	}
+	f.Ledgers = ledgersOf(ctx, cl, f.Glideins)
 	ours.All = false
 	runs, err := cl.Runs(ctx, ours)
 	if err != nil || len(runs) == 0 {
@@ -187,4 +179,18 @@ func factsOf(ctx context.Context, cl *api.Client, id corral.PlanID) (f report.Fa
 	f.Run = &runs[len(runs)-1]
 	f.Tasks, err = cl.RunTasks(ctx, f.Run.ID)
 	return f, err
+}
+
+// ledgersOf returns the ledgers of the glideins' sites, except those that it cannot obtain.
+func ledgersOf(ctx context.Context, cl *api.Client, glideins []corral.Glidein) (all []api.Ledger) {
+	asked := map[string]bool{}
+	for _, g := range glideins {
+		if !asked[g.SiteName] {
+			asked[g.SiteName] = true
+			if l, err := cl.SiteLedger(ctx, g.SiteName); err == nil {
+				all = append(all, l)
+			}
+		}
+	}
+	return all
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/cli/progress"
+	"github.com/corral-pilot/corral/internal/cli/report"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 )
@@ -60,7 +61,7 @@ func (a *autoRun) request(in api.NewRun) (n api.NewPlan, err error) {
 		Clustering: clusteringOf(a.c), Sites: a.c.StringSlice("site"), HostCPUs: a.c.Int("shape")}
 	n.ForRun = api.ForRun{Auto: true, NextRun: &api.NextRun{SourceDir: in.SourceDir, Dir: in.Dir, Options: in.Options,
 		Labels: in.Labels}}
-	n.Learn, n.Algorithm = a.c.Bool("learn"), plan.Algorithm(a.c.String("algorithm"))
+	n.NoLearn, n.Algorithm = a.c.Bool("no-learn"), plan.Algorithm(a.c.String("algorithm"))
 	n.Hedge = a.c.Bool("hedge")
 	if a.c.IsSet("default-runtime") {
 		n.DefaultRuntime = in.Options.DefaultRuntime
@@ -124,6 +125,11 @@ func (a *autoRun) predict(in *api.NewRun) error {
 	a.say("plan %d: %s, %d cpus at most; %s and %s predicted", a.plan.ID,
 		fmt.Sprintf("%d pilot(s)", len(document.Pilots)), document.PeakCPUs, brief(document.Makespan),
 		priced(document.Cost))
+	for _, e := range document.Estimates {
+		if e.Source == plan.Guessed {
+			a.say("plan %d: %s", a.plan.ID, e)
+		}
+	}
 	labels := maps.Clone(in.Labels)
 	if labels == nil {
 		labels = map[string]string{}
@@ -196,7 +202,8 @@ func revisionLine(r corral.Revision) string {
 }
 
 // compare prints the actual values beside the predicted values, and what a budget left undone. Times are relative to
-// the start of the plan. If every task was done, but later than the deadline, the error is of kind Missed.
+// the start of the plan. If every task was done, but the deadline or the budget was missed, the error is of kind
+// Missed.
 func (a *autoRun) compare(cl *api.Client, r corral.Run) error {
 	if a.plan.ID == 0 || !r.State.Over() {
 		return nil
@@ -205,39 +212,44 @@ func (a *autoRun) compare(cl *api.Client, r corral.Run) error {
 	took := corral.Seconds(r.EndedAt.Sub(a.plan.BeganAt))
 	text := fmt.Sprintf("plan %d: %s predicted, %s taken (%+.0f %%)", a.plan.ID, brief(predicted), brief(took),
 		100*(float64(took)/float64(max(predicted, 1))-1))
-	if billed, err := a.billed(cl); err == nil {
-		text += fmt.Sprintf("; %s predicted, %s billed", a.document.Cost.Brief(), billed.Brief())
+	spent := a.billed(cl)
+	if spent != nil {
+		text += fmt.Sprintf("; %s predicted, %s billed", a.document.Cost.Brief(), spent.Brief())
 	}
 	a.say("%s", text)
 	if left := r.Tasks.Total - r.Tasks.Done; r.State == corral.RunStalled && goal.Budget != nil && left > 0 {
 		a.say("plan %d: the budget of %s leaves %d of %d tasks undone; to go on: `corral plan --run %d --budget AMOUNT`, "+
 			"`corral provision PLAN` and `corral runs resume %d`", a.plan.ID, *goal.Budget, left, r.Tasks.Total, r.ID, r.ID)
 	}
-	if r.State == corral.RunSucceeded && goal.Deadline > 0 && took > goal.Deadline {
-		return corral.ErrorAt(corral.Missed, fmt.Sprintf("run %d", r.ID),
-			"all of its tasks are done, but after %s, and the deadline was %s", brief(took), goal.Deadline)
+	if r.State != corral.RunSucceeded {
+		return nil
 	}
-	return nil
+	return missed(r.ID, goal, took, spent)
 }
 
-// billed returns what the plan's pilots have cost until now, by the ledgers of their sites.
-func (a *autoRun) billed(cl *api.Client) (cost.Amount, error) {
-	ctx := context.WithoutCancel(a.c.Context)
-	sum := cost.Amount{Unit: a.document.Cost.Unit}
-	pilots, err := cl.Glideins(ctx, api.Filter{All: true, Labels: map[string]string{"plan": fmt.Sprint(a.plan.ID)}})
-	asked := map[string]bool{}
-	for _, g := range pilots {
-		if asked[g.SiteName] || err != nil {
-			continue
-		}
-		asked[g.SiteName] = true
-		var l api.Ledger
-		l, err = cl.SiteLedger(ctx, g.SiteName)
-		for _, line := range l.Plans {
-			if line.Plan == a.plan.ID && l.Unit == sum.Unit {
-				sum.Money = sum.Money.Plus(line.Billed)
-			}
-		}
+// missed returns an error of kind Missed if a completed run exceeded the deadline or the budget of its plan's goal. The
+// cost is nil if it is not known.
+func missed(id corral.RunID, goal plan.Goal, took corral.Seconds, spent *cost.Amount) error {
+	var how []string
+	if goal.Deadline > 0 && took > goal.Deadline {
+		how = append(how, fmt.Sprintf("after %s, and the deadline was %s", brief(took), goal.Deadline))
 	}
-	return sum, err
+	if goal.Budget != nil && spent != nil && spent.Money > goal.Budget.Money {
+		how = append(how, fmt.Sprintf("at a cost of %s, and the budget was %s", spent, goal.Budget))
+	}
+	if len(how) == 0 {
+		return nil
+	}
+	return corral.ErrorAt(corral.Missed, fmt.Sprintf("run %d", id), "all of its tasks are done, but %s",
+		strings.Join(how, "; and "))
+}
+
+// billed returns what the plan's pilots have cost until now, by the ledgers of their sites; nil if that is not known.
+func (a *autoRun) billed(cl *api.Client) *cost.Amount {
+	ctx := context.WithoutCancel(a.c.Context)
+	pilots, err := cl.Glideins(ctx, api.Filter{All: true, Labels: map[string]string{"plan": fmt.Sprint(a.plan.ID)}})
+	if err != nil {
+		return nil
+	}
+	return report.Billed(a.plan.ID, a.document.Cost.Unit, ledgersOf(ctx, cl, pilots))
 }

@@ -286,7 +286,8 @@ func runFlags() []cli.Flag {
 		&cli.DurationFlag{Name: "stall", Value: 5 * time.Minute,
 			Usage: "end with exit code 3 when no worker could take the ready tasks for `D`"},
 		&cli.DurationFlag{Name: "default-runtime", Value: time.Minute,
-			Usage: "assume `D` for a task without an estimate; with --auto only if it is given"},
+			Usage: "assume `D` for a task without an estimate; with --auto, the first measurements of a kind replace " +
+				"the default"},
 		&cli.BoolFlag{Name: "keep-tasks",
 			Usage: "keep the directory of every attempt, also of tasks that left nothing but their outputs"},
 		&cli.StringFlag{Name: "trace", Usage: "watch what tasks use, `HOW`: processes (their starts and ends), or io " +

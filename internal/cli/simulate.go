@@ -16,12 +16,14 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/montecarlo"
 	"github.com/corral-pilot/corral/plan/sim"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/profile"
 )
 
 // errorFlag sets how runtimes differ from their estimates in simulations.
 func errorFlag() cli.Flag {
 	return &cli.StringFlag{Name: "error", Usage: "simulate runtimes that differ from their estimates by `LAW`: 0, " +
-		"uniform:30%, lognormal:0.2, transformation:0.2 or host:0.2 (default: as the plan, else lognormal:0.2)"}
+		"uniform:30%, lognormal:0.2, transformation:0.2 or host:0.2 (default: as in the plan, or learned, or else " +
+		"lognormal:0.2)"}
 }
 
 // maxSimulated is the maximum number of outcomes, which determines a probability to a thousandth.
@@ -134,7 +136,9 @@ func modelOf(document *plan.Plan, w *workflow.Workflow, law string) (m montecarl
 	if err != nil {
 		return m, err
 	}
-	m.Problem = document.Assumed.Problem(work)
+	if m.Problem = document.Assumed.Problem(work); place == "--error" {
+		m.Errors = nil
+	}
 	for i, q := range document.Pilots {
 		if m.Site(q.Site, q.Queue) == nil {
 			return m, corral.ErrorAt(corral.Invalid, "plan",
@@ -161,12 +165,13 @@ func workOf(document *plan.Plan, w *workflow.Workflow) (plan.Work, error) {
 // own runtimes. If part is set, the work contains only the planned tasks.
 func workWith(planned map[string]time.Duration, w *workflow.Workflow, part bool) plan.Work {
 	work := plan.Work{Name: w.Name, Graph: w.Graph, Tasks: make([]plan.Task, len(w.Tasks))}
+	kinds := profile.Tasks(w)
 	for i, t := range w.Tasks {
 		runtime, ok := planned[t.ID]
 		if !ok {
 			runtime, _ = t.Estimated()
 		}
-		work.Tasks[i] = plan.Task{ID: t.ID, Kind: t.Name, Label: t.Label(),
+		work.Tasks[i] = plan.Task{ID: t.ID, Kind: kinds[i].Transformation, Label: t.Label(),
 			Runtime: max(0, runtime), Needs: t.Resources,
 			Bytes: w.Bytes(i)}
 	}

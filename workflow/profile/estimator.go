@@ -151,6 +151,21 @@ func (e *Estimator) Estimate(t Subject, input int64) (x Estimate, ok bool) {
 	}, true
 }
 
+// Errors returns the distribution of runtime ÷ estimate of a transformation's tasks at all levels, as equally likely
+// ratios in ascending order, and the number of runtimes on which it is based. Without runtimes it returns none.
+func (e *Estimator) Errors(transformation string) (ratios []float64, runtimes int64) {
+	for key, x := range e.classes {
+		if key.transformation == transformation && key.level != AllLevels {
+			ratios, runtimes = append(ratios, x.residuals...), runtimes+x.class.stats[Runtime].Count
+		}
+	}
+	if whole := e.classes[classKey{transformation, AllLevels}]; whole != nil && runtimes == 0 {
+		ratios, runtimes = slices.Clone(whole.residuals), whole.class.stats[Runtime].Count
+	}
+	slices.Sort(ratios)
+	return ratios, runtimes
+}
+
 // Quantile returns the runtime that a fraction q, from 0 to 1, of the outcomes does not exceed.
 func (x Estimate) Quantile(q float64) time.Duration {
 	if len(x.residuals) == 0 {

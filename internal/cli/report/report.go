@@ -82,7 +82,7 @@ func Of(f Facts) (*Report, error) {
 	}
 	held := Held(f.Glideins, f.Plan.BeganAt, f.Now)
 	r.Actual = &Actual{Makespan: since(f.Plan.BeganAt, f.Run.EndedAt), CoreHours: CoreHours(held),
-		Cost: billed(f.Plan.ID, document.Cost.Unit, f.Ledgers)}
+		Cost: Billed(f.Plan.ID, document.Cost.Unit, f.Ledgers)}
 	r.taken = plot.Actual{Held: plot.Sum(held), Busy: plot.Sum(used(f, document))}
 	for _, rev := range f.Revisions {
 		mark := plot.Mark{At: since(f.Plan.BeganAt, rev.At), Text: fmt.Sprint(rev.Number)}
@@ -154,8 +154,8 @@ func used(f Facts, document *plan.Plan) (all []plot.Span) {
 	return all
 }
 
-// billed returns the plan's charges at all sites, or nil if their units differ or no charge is known.
-func billed(id corral.PlanID, unit cost.Unit, ledgers []api.Ledger) *cost.Amount {
+// Billed returns the plan's charges at all sites, or nil if their units differ or no charge is known.
+func Billed(id corral.PlanID, unit cost.Unit, ledgers []api.Ledger) *cost.Amount {
 	var sum *cost.Amount
 	for _, l := range ledgers {
 		for _, line := range l.Plans {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/decide/execution"
@@ -42,8 +44,39 @@ func TestPlanWithProfiles(t *testing.T) {
 	if took := document.Schedule[0].End - document.Schedule[0].Start; took != corral.Seconds(15*time.Second) {
 		t.Errorf("the first task takes %s, want the mean of the profiles, 15s", took)
 	}
-	if want := "runtimes of 1 of 1 kinds of tasks from the profile"; !slices.Contains(document.Reasons, want) {
-		t.Errorf("reasons %q, want %q among them", document.Reasons, want)
+	if said := plan.Sources(document.Estimates); said != "5 from the profile" {
+		t.Errorf("estimates: %s, want 5 from the profile", said)
+	}
+}
+
+// TestPlanLearnsErrors: outcomes are drawn from the measured errors of a kind with 20 runtimes, unless the request gives
+// a distribution.
+func TestPlanLearnsErrors(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	p := profile.New()
+	for i := range plan.LeastRuntimes {
+		s := profile.Sample{Subject: profile.Subject{Transformation: "t", Level: profile.AllLevels}, Run: "a", ID: fmt.Sprint(i)}
+		s.Values.Set(profile.Runtime, float64(5+10*(i%2)))
+		if err := p.Add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var text bytes.Buffer
+	if err := p.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	in := newPlan()
+	in.Goal.Deadline, in.Goal.Confidence = corral.Seconds(time.Hour), 0.5
+	in.Profiles = []api.ProfileSource{{Name: "a.json", Document: text.Bytes()}}
+	for given, law := range map[string]string{"": "learned from 20 runtimes of 1 kind", "lognormal:0.3": "lognormal:0.3"} {
+		in.Error = given
+		document := documentOf(t, must(f.CreatePlan(t.Context(), in, ""))(t))
+		said := slices.ContainsFunc(document.Reasons, func(r string) bool { return strings.HasSuffix(r, "; errors: "+law) })
+		if got := document.Assumed.Errors.Law(document.Assumed.Spread); got != law || !said {
+			t.Errorf("--error %q: %q, reasons %q, want %q", given, got, document.Reasons, law)
+		}
 	}
 }
 
@@ -127,8 +160,8 @@ func runFan(t *testing.T, f *fixture) corral.Run {
 	return r
 }
 
-// TestPlanLearns: estimates that the workflow lacks come from the owner's earlier runs of such a workflow, as long as
-// their directories exist. A measured runtime of 0 is also an estimate.
+// TestPlanLearns: estimates come from the owner's earlier runs of such a workflow rather than from the workflow, as long
+// as the runs' directories exist, unless the request excludes them. A measured runtime of 0 is also an estimate.
 func TestPlanLearns(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -140,23 +173,26 @@ func TestPlanLearns(t *testing.T) {
 
 	r := runFan(t, f)
 	document := documentOf(t, must(f.CreatePlan(t.Context(), in, ""))(t))
-	if want := "runtimes of 1 of 1 kinds of tasks from an earlier run"; !slices.Contains(document.Reasons, want) {
-		t.Errorf("reasons %q, want %q among them", document.Reasons, want)
+	want := []plan.Estimates{{Source: plan.Measured, Count: 4, Runs: []corral.RunID{r.ID}}}
+	if diff := cmp.Diff(want, document.Estimates); diff != "" {
+		t.Errorf("estimates (-want +got):\n%s", diff)
 	}
 	known := newPlan()
-	document = documentOf(t, must(f.CreatePlan(t.Context(), known, ""))(t))
-	if took := document.Schedule[0].End - document.Schedule[0].Start; took != corral.Seconds(10*time.Minute) {
-		t.Errorf("a task that the workflow says takes 10m takes %s", took)
-	}
-	known.Learn = true
-	document = documentOf(t, must(f.CreatePlan(t.Context(), known, ""))(t))
-	if took := document.Schedule[0].End - document.Schedule[0].Start; took != 0 {
-		t.Errorf("with learn, a task takes %s, want 0 as in the earlier run", took)
-	}
-	known.Learn, known.Profiles = false, []api.ProfileSource{{Name: fmt.Sprintf("run:%d", r.ID)}}
-	document = documentOf(t, must(f.CreatePlan(t.Context(), known, ""))(t))
-	if took := document.Schedule[0].End - document.Schedule[0].Start; took != 0 {
-		t.Errorf("with the run's profile, a task takes %s, want 0", took)
+	for _, tc := range []struct {
+		name     string
+		without  bool
+		profiles []api.ProfileSource
+		takes    corral.Seconds
+	}{
+		{"measured here", false, nil, 0},
+		{"without measurements", true, nil, corral.Seconds(10 * time.Minute)},
+		{"the run's profile", true, []api.ProfileSource{{Name: fmt.Sprintf("run:%d", r.ID)}}, 0},
+	} {
+		known.NoLearn, known.Profiles = tc.without, tc.profiles
+		document = documentOf(t, must(f.CreatePlan(t.Context(), known, ""))(t))
+		if took := document.Schedule[0].End - document.Schedule[0].Start; took != tc.takes {
+			t.Errorf("%s: a task takes %s, want %s", tc.name, took, tc.takes)
+		}
 	}
 	known.Profiles[0].Name = "run:99"
 	_, err = f.CreatePlan(t.Context(), known, "")

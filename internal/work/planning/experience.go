@@ -20,10 +20,15 @@ import (
 func (d *Desk) experience(ctx context.Context, in api.NewPlan, owner string, flow *workflow.Workflow) (
 	provision.Experience, error,
 ) {
-	x := provision.Experience{Learn: in.Learn, Fallback: time.Duration(in.DefaultRuntime)}
+	x := provision.Experience{Fallback: time.Duration(in.DefaultRuntime)}
 	var err error
-	if x.Earlier, err = d.earlier(ctx, owner, flow); err != nil {
-		return x, err
+	if !in.NoLearn {
+		if x.Earlier, x.Runs, err = d.earlier(ctx, owner, flow); err != nil {
+			return x, err
+		}
+	}
+	if in.Auto {
+		x.Guess = otherwise
 	}
 	if len(in.Profiles) > 0 {
 		x.Given, err = Shelf{d.db}.merged(ctx, owner, "profiles", in.Profiles)
@@ -37,32 +42,33 @@ const (
 	mostLearned = 20
 )
 
-// earlier merges the measurements from earlier runs of similar workflows; it returns nil if there are none. It ignores
-// runs whose directory is missing or damaged.
-func (d *Desk) earlier(ctx context.Context, owner string, flow *workflow.Workflow) (*profile.Profile, error) {
+// earlier merges the measurements from earlier runs of similar workflows, and returns the runs, oldest first; the
+// profile is nil if there are none. It ignores runs whose directory is missing or damaged.
+func (d *Desk) earlier(ctx context.Context, owner string, flow *workflow.Workflow) (merged *profile.Profile,
+	runs []corral.RunID, err error) {
 	rows, err := store.Read(ctx, d.db.Request(ctx), func(tx *store.Tx) ([]corral.Run, error) {
 		return tx.Runs(store.RunFilter{})
 	})
 	rows = slices.DeleteFunc(rows, func(r corral.Run) bool {
 		return r.Owner != owner || !r.State.Over() || r.Tasks.Done == 0
 	})
-	var merged *profile.Profile
-	learned := 0
+	named := provision.Named(flow)
 	for _, row := range slices.Backward(rows[max(0, len(rows)-mostLooked):]) {
 		p, unreadable := run.Profile(ctx, row)
 		switch {
-		case unreadable != nil || !provision.Alike(p, flow):
+		case unreadable != nil || !provision.Alike(p, flow) || row.Workflow != flow.Name && !named:
 			continue
 		case merged == nil:
 			merged = p
 		case merged.Merge(p) != nil: // the same run
 			continue
 		}
-		if learned++; learned == mostLearned {
+		if runs = append(runs, row.ID); len(runs) == mostLearned {
 			break
 		}
 	}
-	return merged, errors.Join(err, ctx.Err())
+	slices.Reverse(runs)
+	return merged, runs, errors.Join(err, ctx.Err())
 }
 
 // learned returns the overheads of a cluster and the cost of transferring files to its workers, as measured in its

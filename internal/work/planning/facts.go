@@ -2,6 +2,7 @@ package planning
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -22,7 +23,34 @@ func (d *Desk) facts(ctx context.Context, sites []corral.Site) (all []provision.
 		}
 		return nil
 	})
-	return all, err
+	if err != nil {
+		return nil, err
+	}
+	return all, d.stand(ctx, all)
+}
+
+// stand looks at the queues about whose waits nothing else is known. A queue that cannot be seen remains unknown.
+func (d *Desk) stand(ctx context.Context, all []provision.Facts) error {
+	var wg sync.WaitGroup
+	for i := range all {
+		f := &all[i]
+		if f.Site.State != corral.SiteReady {
+			continue
+		}
+		f.Stands = map[string]provision.Standing{}
+		var mu sync.Mutex // guards f.Stands
+		for _, name := range f.Unseen() {
+			wg.Go(func() {
+				if b, err := d.queues.Backlog(ctx, f.Site, name); err == nil {
+					mu.Lock()
+					defer mu.Unlock()
+					f.Stands[name] = provision.StandingOf(b)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	return context.Cause(ctx)
 }
 
 // present lists the workers that a plan uses before it requests others.

@@ -113,7 +113,7 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 	if in.Run == 0 { // estimates of the rest of a run are corrected by its own tasks' runtimes instead
 		experience.Speeds = provision.Speeds(experience, names(sites))
 	}
-	problem, transfers, reasons, err := d.problem(ctx, subject, experience, cluster)
+	problem, transfers, basis, err := d.problem(ctx, subject, experience, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 	}
 	provision.Join(problem.Sites, problem.Cluster)
 	transfers.Carry(&problem)
-	reasons = append(reasons, provision.Pace(&problem, experience.Speeds)...)
+	reasons := append(basis.Remarks, provision.Pace(&problem, experience.Speeds)...)
 	said, err := provision.WhatIf(problem.Sites, in.WhatIf)
 	if err == nil {
 		err = provision.SameUnit(problem.Sites, in.Goal.Budget)
@@ -144,7 +144,7 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 	if err != nil {
 		return nil, err
 	}
-	question, seen, err := d.question(ctx, problem, in.NewPlan, facts)
+	question, seen, err := d.question(ctx, problem, in.NewPlan, facts, basis.Whole)
 	if err != nil {
 		return nil, err
 	}
@@ -154,14 +154,15 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 		return nil, err
 	}
 	made.Reasons = slices.Concat(made.Reasons, provision.Travelling(problem.Work, made), reasons, left, assumed, said, seen)
-	complete(made, in.NewPlan, sites)
+	complete(made, in.NewPlan, sites, plan.Evidence{Estimates: basis.Estimates, Priors: provision.Priors(facts)})
 	return made, nil
 }
 
-// complete adds values from the request to a plan.
-func complete(made *plan.Plan, in api.NewPlan, sites []corral.Site) {
+// complete adds values from the request to a plan, and the sources of its estimates and waits.
+func complete(made *plan.Plan, in api.NewPlan, sites []corral.Site, known plan.Evidence) {
 	made.Asked = asked(in, sites)
 	for q := made; q != nil; q = q.Nearest {
+		q.Estimates, q.Priors = known.Estimates, known.Priors
 		if q.Assumed != nil {
 			q.Assumed.Run = in.Run
 		}
@@ -192,30 +193,33 @@ func names(sites []corral.Site) (all []string) {
 	return all
 }
 
-// problem returns the planner's problem without its sites, the costs of transferring files, and the reasons to report.
+// problem returns the planner's problem without its sites, the costs of transferring files, and the basis of the
+// estimates, with remarks about the rest of the problem.
 func (d *Desk) problem(ctx context.Context, s subject, experience provision.Experience,
-	cluster corral.Cluster) (problem plan.Problem, transfers provision.Transfers, reasons []string, err error) {
+	cluster corral.Cluster) (problem plan.Problem, transfers provision.Transfers, basis provision.Basis, err error) {
 	if s.run.ID != 0 {
-		experience.Fallback = cmp.Or(experience.Fallback, time.Duration(s.run.Options.DefaultRuntime))
+		experience.Guess = cmp.Or(time.Duration(s.run.Options.DefaultRuntime), experience.Guess)
 	}
 	var learned []string
-	if problem.Work, reasons, err = provision.Work(s.flow, experience); err == nil {
+	if problem.Work, basis, err = provision.Work(s.flow, experience); err == nil {
 		problem.Cluster, transfers, learned, err = d.learned(ctx, cluster, s.streamed)
 	}
 	if err != nil {
-		return problem, nil, nil, err
+		return problem, nil, basis, err
 	}
-	reasons = append(reasons, learned...)
+	basis.Remarks, problem.Errors = append(basis.Remarks, learned...), basis.Errors
 	if s.run.ID == 0 {
 		problem.Present, err = d.present(ctx, cluster)
-		return problem, transfers, reasons, err
+		return problem, transfers, basis, err
 	}
-	left, err := d.left(ctx, s, problem, transfers)
+	left, err := d.left(ctx, s, problem, transfers, plan.Guesses(basis.Estimates))
 	if err != nil {
-		return left, nil, nil, err
+		return left, nil, basis, err
 	}
-	return left, transfers, append(reasons, fmt.Sprintf("it is for the rest of run %d: %d of %d tasks", s.run.ID,
-		len(left.Work.Tasks), len(problem.Work.Tasks))), nil
+	left.Errors = basis.Errors
+	basis.Remarks = append(basis.Remarks, fmt.Sprintf("it is for the rest of run %d: %d of %d tasks", s.run.ID,
+		len(left.Work.Tasks), len(problem.Work.Tasks)))
+	return left, transfers, basis, nil
 }
 
 // options returns the planner's options.

@@ -29,12 +29,17 @@ type Queues interface {
 
 // question returns the input of an algorithm, and sentences about the queues that were examined for it. Algorithms that
 // use only waits do not examine queues, which costs a command at the site.
-func (d *Desk) question(ctx context.Context, p plan.Problem, in api.NewPlan, facts []provision.Facts) (
+// measured reports whether the errors of all kinds of tasks were measured.
+func (d *Desk) question(ctx context.Context, p plan.Problem, in api.NewPlan, facts []provision.Facts, measured bool) (
 	q algorithm.Question, said []string, err error,
 ) {
 	now := time.Now()
-	m := montecarlo.Model{Problem: p, Spread: montecarlo.DefaultSpread, Queues: montecarlo.Queues{}}
+	m := montecarlo.Model{Problem: p, Queues: montecarlo.Queues{}}
+	if !measured {
+		m.Spread = montecarlo.DefaultSpread
+	}
 	if in.Error != "" {
+		m.Errors = nil
 		if m.Spread, err = sim.ParseSpread(in.Error); err != nil {
 			return q, nil, corral.ErrorAt(corral.Invalid, "error", "%w", err)
 		}

@@ -44,12 +44,13 @@ func (d *Desk) subject(ctx context.Context, in *Request) (s subject, err error) 
 }
 
 // left returns the rest of a problem whose run has begun.
-func (d *Desk) left(ctx context.Context, s subject, whole plan.Problem, transfers provision.Transfers) (plan.Problem,
-	error) {
+func (d *Desk) left(ctx context.Context, s subject, whole plan.Problem, transfers provision.Transfers,
+	guesses map[string]bool) (plan.Problem, error) {
 	glideins, err := d.glideins(ctx, s.run.Cluster)
 	if err != nil {
 		return plan.Problem{}, err
 	}
 	return provision.Unfinished{Run: s.run, Progress: s.progress, Glideins: glideins,
-		Workers: d.clusters.Workers(s.run.Cluster), Now: time.Now(), Transfers: transfers}.Left(whole)
+		Workers: d.clusters.Workers(s.run.Cluster), Now: time.Now(), Transfers: transfers,
+		Guesses: guesses}.Left(whole)
 }

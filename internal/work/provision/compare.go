@@ -1,6 +1,8 @@
 package provision
 
 import (
+	"slices"
+
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/profile"
 )
@@ -20,4 +22,10 @@ func Alike(run *profile.Profile, w *workflow.Workflow) bool {
 		}
 	}
 	return shared > 0 && (shared == len(kinds) || shared == len(measured))
+}
+
+// Named reports whether a workflow names the kinds of all its tasks. The kind of a task whose name is its id is only
+// the name of its program, which other workflows may use for something else.
+func Named(w *workflow.Workflow) bool {
+	return !slices.ContainsFunc(w.Tasks, func(t workflow.Task) bool { return t.Name == t.ID })
 }

@@ -6,6 +6,18 @@ import (
 	"github.com/corral-pilot/corral/internal/work/provision"
 )
 
+// TestNamed: tasks that are named by their ids have no kinds of their own.
+func TestNamed(t *testing.T) {
+	t.Parallel()
+	w := diamond(t)
+	if !provision.Named(w) {
+		t.Error("the diamond names its kinds")
+	}
+	if w.Tasks[1].Name = w.Tasks[1].ID; provision.Named(w) {
+		t.Error("a task is named by its id")
+	}
+}
+
 // TestAlike: a run provides information about a workflow if either of the two contains all kinds of tasks that the
 // other contains.
 func TestAlike(t *testing.T) {

@@ -2,9 +2,9 @@ package provision
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -14,17 +14,25 @@ import (
 )
 
 // Experience holds estimates for tasks in addition to those in their workflow. The runtime of a task is taken from the
-// first of these sources that contains it: Given, the workflow, Earlier, Fallback. With Learn, Earlier precedes the
-// workflow.
+// first of these sources that contains it: Given, Earlier, the workflow, Fallback, Guess.
 type Experience struct {
 	Given    *profile.Profile // the requested profile, or nil
 	Earlier  *profile.Profile // the profile of earlier runs, or nil
-	Learn    bool
-	Fallback time.Duration // for every task without another estimate; 0: none
+	Runs     []corral.RunID   // the earlier runs
+	Fallback time.Duration    // for every task without another estimate; 0: none
+	Guess    time.Duration    // like Fallback, but only until the run has measured tasks of the kind; 0: none
 
 	// Speeds are the speeds of the hosts in the profiles; estimates are for their reference host. If Speeds is nil, all
 	// hosts are equally fast.
 	Speeds profile.Speeds
+}
+
+// A Basis describes the estimates for the tasks of a workflow.
+type Basis struct {
+	Estimates []plan.Estimates // in the order in which the sources are consulted
+	Errors    plan.Errors      // of kinds with enough measured runtimes
+	Whole     bool             // Errors contains every kind
+	Remarks   []string
 }
 
 // A guess is a source's estimate for a task.
@@ -36,15 +44,17 @@ type guess struct {
 
 // A source provides estimates.
 type source struct {
-	name    string // a phrase that can follow "from"
-	guesses []guess
-	kinds   map[string]bool // kinds of tasks whose runtimes were taken from this source
+	plan.Estimates // Count and, for assumed ones, Kinds refer to the tasks whose runtimes were taken from this source
+
+	guesses   []guess
+	kinds     map[string]bool    // kinds of tasks whose runtimes were taken from this source
+	estimator *profile.Estimator // nil: the errors of the estimates are not known
 }
 
-func newSource(name string, tasks int, of func(task int) guess) *source {
-	s := &source{name: name, guesses: make([]guess, tasks), kinds: map[string]bool{}}
+func newSource(of plan.Estimates, tasks int, estimate func(task int) guess) *source {
+	s := &source{Estimates: of, guesses: make([]guess, tasks), kinds: map[string]bool{}}
 	for i := range s.guesses {
-		s.guesses[i] = of(i)
+		s.guesses[i] = estimate(i)
 		s.guesses[i].runtime = s.guesses[i].runtime.Round(time.Millisecond)
 	}
 	return s
@@ -58,66 +68,49 @@ type expectation struct {
 	remarks []string
 }
 
-// workflowItself is the name of the workflow as a source; it is not mentioned if it is the only source.
-const workflowItself = "the workflow"
-
 // newExpectation creates the sources in the order of their precedence. It fails if Given has no runtime for any of the
 // tasks: a plan that ignored the requested profile would be a surprise.
 func newExpectation(w *workflow.Workflow, x Experience) (*expectation, error) {
 	o := &expectation{tasks: w.Tasks, kinds: make([]string, len(w.Tasks))}
-	var known []profile.Subject
-	if x.Given != nil || x.Earlier != nil {
-		known = profile.Tasks(w)
-	}
-	for i := range w.Tasks {
-		o.kinds[i] = w.Tasks[i].Name
-		if known != nil {
-			o.kinds[i] = known[i].Transformation
-		}
-	}
-	file := newSource(workflowItself, len(w.Tasks), func(i int) guess {
-		estimate, ok := w.Tasks[i].Estimated()
-		return guess{estimate, ok, w.Tasks[i].MemoryMiB}
-	})
-	o.sources = []*source{file}
-	if x.Earlier != nil {
-		earlier := learned(earlierRuns(x.Earlier), w, known, x.Earlier, x.Speeds)
-		o.compare(file, earlier, x.Learn)
-		o.sources = append(o.sources, earlier)
-		if x.Learn {
-			slices.Reverse(o.sources)
-		}
+	known := profile.Tasks(w)
+	for i := range known {
+		o.kinds[i] = known[i].Transformation
 	}
 	if x.Given != nil {
-		given := learned("the profile", w, known, x.Given, x.Speeds)
+		given := learned(plan.Estimates{Source: plan.FromProfile}, w, known, x.Given, x.Speeds)
 		if !slices.ContainsFunc(given.guesses, func(g guess) bool { return g.known }) {
 			return nil, corral.ErrorAt(corral.Invalid, "profiles", "no kind of task of the workflow has a runtime "+
 				"there; %s is one of its kinds", o.kinds[0])
 		}
-		o.sources = slices.Insert(o.sources, 0, given)
+		o.sources = append(o.sources, given)
 	}
-	if x.Fallback > 0 {
-		o.sources = append(o.sources, newSource("--default-runtime", len(w.Tasks), func(int) guess {
-			return guess{x.Fallback, true, 0}
-		}))
+	file := newSource(plan.Estimates{Source: plan.FromFile}, len(w.Tasks), func(i int) guess {
+		estimate, ok := w.Tasks[i].Estimated()
+		return guess{estimate, ok, w.Tasks[i].MemoryMiB}
+	})
+	if x.Earlier != nil {
+		earlier := learned(plan.Estimates{Source: plan.Measured, Runs: x.Runs}, w, known, x.Earlier, x.Speeds)
+		o.compare(file, earlier)
+		o.sources = append(o.sources, earlier)
+	}
+	o.sources = append(o.sources, file)
+	for _, e := range []plan.Estimates{{Source: plan.ByDefault, Each: corral.Seconds(x.Fallback)},
+		{Source: plan.Guessed, Each: corral.Seconds(x.Guess)}} {
+		if e.Each > 0 {
+			o.sources = append(o.sources, newSource(e, len(w.Tasks), func(int) guess {
+				return guess{time.Duration(e.Each), true, 0}
+			}))
+		}
 	}
 	return o, nil
 }
 
-// earlierRuns describes how many runs a profile covers.
-func earlierRuns(p *profile.Profile) string {
-	if n := len(p.Runs()); n > 1 {
-		return fmt.Sprintf("%d earlier runs", n)
-	}
-	return "an earlier run"
-}
-
 // learned returns a source whose estimates are based on a profile: the runtime that the model of a task's class
 // predicts for the size of its input, and the maximum memory used by a task of that class.
-func learned(name string, w *workflow.Workflow, tasks []profile.Subject, p *profile.Profile,
+func learned(of plan.Estimates, w *workflow.Workflow, tasks []profile.Subject, p *profile.Profile,
 	speeds profile.Speeds) *source {
 	estimator := profile.NewEstimator(p, speeds)
-	return newSource(name, len(tasks), func(i int) guess {
+	s := newSource(of, len(tasks), func(i int) guess {
 		size, known := profile.InputBytes(w, i)
 		if !known {
 			size = -1
@@ -127,14 +120,16 @@ func learned(name string, w *workflow.Workflow, tasks []profile.Subject, p *prof
 		x, ok := estimator.Estimate(t, size)
 		return guess{x.Point, ok, int(min(math.MaxInt32, (x.MemoryBytes+1<<20-1)>>20))}
 	})
+	s.estimator = estimator
+	return s
 }
 
 // noteworthy is the minimum factor by which earlier runs must differ from the workflow's estimates for the difference
 // to be mentioned.
 const noteworthy = 1.25
 
-// compare adds a remark if earlier runs contradict the workflow, and states which of the two is used.
-func (o *expectation) compare(file, earlier *source, learn bool) {
+// compare adds a remark if earlier runs contradict the workflow.
+func (o *expectation) compare(file, earlier *source) {
 	var says, took float64
 	for i, g := range file.guesses {
 		if e := earlier.guesses[i]; g.known && e.known {
@@ -144,12 +139,8 @@ func (o *expectation) compare(file, earlier *source, learn bool) {
 	if says == 0 || took < noteworthy*says && took > says/noteworthy {
 		return
 	}
-	then := "--learn plans with that"
-	if learn {
-		then = "the plan uses that"
-	}
-	o.remarks = append(o.remarks, fmt.Sprintf("by %s, tasks take %.2g × what the workflow says: %s", earlier.name,
-		took/says, then))
+	o.remarks = append(o.remarks, fmt.Sprintf("in %s, tasks took %.2g × the file's estimates, which are not used "+
+		"for them", plan.RunList(earlier.Runs), took/says))
 }
 
 // task returns a plan's view of a task; ok is false if its runtime is unknown. The planned memory is the largest value
@@ -166,26 +157,41 @@ func (o *expectation) task(i int) (planned plan.Task, ok bool) {
 		if g.known && !ok {
 			planned.Runtime, ok = g.runtime, true
 			s.kinds[o.kinds[i]] = true
+			s.Count++
 		}
 	}
 	return planned, ok
 }
 
-// reasons describes the sources of the runtimes, unless all runtimes are from the workflow.
-func (o *expectation) reasons() []string {
-	var parts []string
-	own := true
+// basis describes the sources from which runtimes were taken.
+func (o *expectation) basis() (b Basis) {
+	b.Remarks, b.Errors, b.Whole = o.remarks, plan.Errors{}, true
 	for _, s := range o.sources {
-		if n := len(s.kinds); n > 0 {
-			own = own && s.name == workflowItself
-			parts = append(parts, fmt.Sprintf("%d from %s", n, s.name))
+		if s.Count == 0 {
+			continue
+		}
+		if s.Source == plan.Guessed {
+			s.Kinds = slices.Sorted(maps.Keys(s.kinds))
+		}
+		b.Estimates = append(b.Estimates, s.Estimates)
+		for kind := range s.kinds {
+			e, ok := s.errors(kind)
+			if b.Whole = b.Whole && ok; ok {
+				b.Errors[kind] = e
+			}
 		}
 	}
-	if own {
-		return o.remarks
+	return b
+}
+
+// errors returns the distribution of a kind's errors; ok is false if too few runtimes were measured.
+func (s *source) errors(kind string) (e plan.KindErrors, ok bool) {
+	if s.estimator == nil {
+		return e, false
 	}
-	all := slices.Compact(slices.Sorted(slices.Values(o.kinds)))
-	number, rest, _ := strings.Cut(parts[0], " ")
-	parts[0] = fmt.Sprintf("%s of %d kinds of tasks %s", number, len(all), rest)
-	return append([]string{"runtimes of " + strings.Join(parts, "; ")}, o.remarks...)
+	ratios, runtimes := s.estimator.Errors(kind)
+	if runtimes < plan.LeastRuntimes {
+		return e, false
+	}
+	return plan.NewKindErrors(runtimes, ratios), true
 }

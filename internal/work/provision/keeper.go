@@ -16,9 +16,11 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Runs provides the remaining work of runs; run.Manager implements it.
+// Runs provides the remaining work of runs, and reports their expected ends; run.Manager implements it.
 type Runs interface {
 	Left(context.Context, corral.RunID) (*workflow.Workflow, []execution.Progress, error)
+	// Expect takes the expected end of a run by its plan, zero if it is unknown, and whether the plan is still revised.
+	Expect(id corral.RunID, end time.Time, revised bool)
 }
 
 // Workers provides the present workers of a cluster; admission.Clusters implements it. The method does not use the
@@ -41,6 +43,7 @@ type Reviser struct {
 	idle   map[corral.GlideinID]time.Time // when each glidein was first observed without a task
 	said   map[corral.PlanID]promise      // of plans that are in progress
 	unread map[corral.PlanID]time.Time    // when reading the plan's promise failed
+	runsOf map[corral.RunID]bool          // the runs whose expected ends were reported
 	hurry  bool                           // a plan is so close to its budget that the next check must be sooner
 	took   time.Duration                  // duration of the previous check
 }
@@ -50,6 +53,7 @@ func NewReviser(lg *slog.Logger, db *store.DB, runs Runs, workers Workers, machi
 	return &Reviser{
 		lg: lg, db: db, runs: runs, workers: workers, machine: machine, idle: map[corral.GlideinID]time.Time{},
 		said: map[corral.PlanID]promise{}, unread: map[corral.PlanID]time.Time{},
+		runsOf: map[corral.RunID]bool{},
 	}
 }
 
@@ -196,14 +200,28 @@ func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, 
 		return err
 	}
 	d, err := r.decide(ctx, v, pause, allotted)
-	if err != nil || d.Empty() {
+	if err != nil {
 		return err
+	}
+	r.expect(u, d.Predicted)
+	if d.Empty() {
+		return nil
 	}
 	return r.carryOut(ctx, s, v, d)
 }
 
 // nothing is the work of a plan without a run.
 var nothing = &workflow.Workflow{Graph: new(dag.Graph)}
+
+// expect reports the expected end of a run: the prediction from which a revision is made, and which it records.
+func (r *Reviser) expect(u underway, p revision.Prediction) {
+	var end time.Time
+	if p.Complete && p.End > 0 {
+		end = u.plan.BeganAt.Add(p.End)
+	}
+	r.runsOf[u.run.ID] = true
+	r.runs.Expect(u.run.ID, end, true)
+}
 
 // decide makes a decision under the assumption that the next check follows after the given pause. If pilots would be
 // ended because of the budget, it decides again under the assumption that the next check is hurried, which is

@@ -2,6 +2,7 @@ package provision
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,9 +21,11 @@ type Facts struct {
 	Site    corral.Site
 	Machine corral.SiteQueue // describes the machine, for a site without a batch system
 	Waits   []corral.Wait
-	Load    corral.Load // existing attempts
-	Held    int         // cpus of the site's present and future glideins that are not about to end
-	Ledger  cost.Ledger // determines how much money may still be spent at the site
+	Others  []corral.Wait       // at the owner's other sites of that batch system, read only if Waits is empty
+	Stands  map[string]Standing // by queue: its present state, looked at only if neither Waits nor Others exist
+	Load    corral.Load         // existing attempts
+	Held    int                 // cpus of the site's present and future glideins that are not about to end
+	Ledger  cost.Ledger         // determines how much money may still be spent at the site
 }
 
 // latestWaits is the number of a site's latest waits that are considered.
@@ -41,6 +44,11 @@ func ReadFacts(tx *store.Tx, site corral.Site, machine corral.SiteQueue, but cor
 	}
 	if f.Waits, err = tx.Waits(store.WaitFilter{Site: site.ID, Last: latestWaits}); err != nil {
 		return f, err
+	}
+	if f.unseen() {
+		if f.Others, err = elsewhere(tx, site); err != nil {
+			return f, err
+		}
 	}
 	if f.Load, err = tx.Load(site.ID); err != nil {
 		return f, err
@@ -75,9 +83,7 @@ func held(tx *store.Tx, site corral.Site, but corral.PlanID) (cpus int, err erro
 // A site that accepts no pilots is omitted.
 func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []string) {
 	for _, f := range facts {
-		switch f.Site.State {
-		case corral.SiteNew, corral.SiteStaging, corral.SiteReady:
-		default:
+		if !f.open() {
 			continue
 		}
 		overhead, learned := f.overhead(c.Share)
@@ -91,7 +97,9 @@ func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []
 			few = append(few, f.fewWaits(c, q.Name)...)
 			s := f.model(q)
 			s.Overhead, s.Closed = overhead, f.closed(q, s.Margin, now)
-			s.Waits = f.waits(q.Name, c, now)
+			if s.Waits = f.waits(q.Name, c, now); s.Waits == nil {
+				s.Waits, _ = f.prior(q.Name, c, now)
+			}
 			s.Wait = assumed(s.Waits, c.Share)
 			all = append(all, s)
 		}
@@ -100,11 +108,13 @@ func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []
 				f.Site.Name, f.Held))
 		}
 		guessed = slices.Concat(guessed, f.ahead(now), few)
-		if !f.Site.System().Queueless && len(f.Waits) == 0 {
-			guessed = append(guessed, fmt.Sprintf("no wait at site %s is known yet: none is assumed", f.Site.Name))
-		}
 	}
 	return all, guessed
+}
+
+// open reports whether the site accepts pilots.
+func (f Facts) open() bool {
+	return f.Site.State == corral.SiteNew || f.Site.State == corral.SiteStaging || f.Site.State == corral.SiteReady
 }
 
 // queues returns the queues that the site's own options name, or its default queue if they name none; a site without a
@@ -163,25 +173,50 @@ func (f Facts) model(q corral.SiteQueue) plan.Site {
 	return s
 }
 
-// Work returns a plan's view of a workflow, and describes the sources of the estimates unless all estimates are from
-// the workflow itself. If a task has no estimate, it returns an Unsatisfiable error that names the task. Estimates are
-// rounded to milliseconds.
-func Work(w *workflow.Workflow, x Experience) (work plan.Work, reasons []string, err error) {
+// Work returns a plan's view of a workflow, and describes its estimates, which are rounded to milliseconds. If a task
+// has no estimate, it returns an Unsatisfiable error that names the kinds of such tasks.
+func Work(w *workflow.Workflow, x Experience) (work plan.Work, b Basis, err error) {
 	e, err := newExpectation(w, x)
 	if err != nil {
-		return plan.Work{}, nil, err
+		return plan.Work{}, b, err
 	}
 	work = plan.Work{Name: w.Name, Graph: w.Graph, Tasks: make([]plan.Task, len(w.Tasks))}
-	for i, t := range w.Tasks {
+	var unknown []int
+	for i := range w.Tasks {
 		task, known := e.task(i)
 		if !known {
-			return work, nil, corral.ErrorAt(corral.Unsatisfiable, "task "+t.ID, "it has no estimate of its runtime: "+
-				"give one for all such tasks by --default-runtime, or a profile of them by --profile")
+			unknown = append(unknown, i)
 		}
 		task.Bytes = w.Bytes(i)
 		work.Tasks[i] = task
 	}
-	return work, e.reasons(), nil
+	if len(unknown) > 0 {
+		return work, b, noEstimate(work, unknown)
+	}
+	return work, e.basis(), nil
+}
+
+// mostKinds is the maximum number of kinds that an error names.
+const mostKinds = 3
+
+// noEstimate returns the error for tasks without an estimate.
+func noEstimate(w plan.Work, tasks []int) error {
+	kinds := map[string]bool{}
+	for _, i := range tasks {
+		kinds[w.Tasks[i].Kind] = true
+	}
+	all := slices.Sorted(maps.Keys(kinds))
+	of := "kind "
+	if len(all) > 1 {
+		of = "kinds "
+	}
+	named := of + strings.Join(all[:min(len(all), mostKinds)], ", ")
+	if more := len(all) - mostKinds; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	return corral.ErrorAt(corral.Unsatisfiable, "task "+w.Tasks[tasks[0]].ID, "no estimate of the runtime of %s of "+
+		"%s: give one for all such tasks by --default-runtime, or a profile of them by --profile",
+		counted(len(tasks), "task"), named)
 }
 
 // Cluster returns a plan's assumptions about a cluster of the given kind, above all how long a task takes beyond its

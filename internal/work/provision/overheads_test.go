@@ -78,8 +78,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// TestDefaultQueueWaits: a job that named no queue waited in the site's default queue, and provides no information
-// about other queues.
+// TestDefaultQueueWaits: a job that named no queue waited in the site's default queue, whose waits are only assumed for
+// other queues.
 func TestDefaultQueueWaits(t *testing.T) {
 	t.Parallel()
 	f := hpc()
@@ -89,8 +89,11 @@ func TestDefaultQueueWaits(t *testing.T) {
 	f.Waits = []corral.Wait{w}
 	sites, _ := provision.Sites([]provision.Facts{f}, provision.Caution{Share: 0.5}, now)
 	shape := plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: 4}, Walltime: time.Hour}
-	if normal, short := sites[0].Wait(shape), sites[1].Wait(shape); normal != time.Hour || short != 0 {
-		t.Errorf("normal waits %s and short %s, want 1h and 0", normal, short)
+	if normal, short := sites[0].Wait(shape), sites[1].Wait(shape); normal != time.Hour || short != time.Hour {
+		t.Errorf("normal waits %s and short %s, want 1h", normal, short)
+	}
+	if said := provision.Priors([]provision.Facts{f}); len(said) != 1 || !strings.HasPrefix(said[0], "wait in queue short at hpc: no pilot has run there; ") {
+		t.Errorf("%q, want the assumption about short", said)
 	}
 }
 

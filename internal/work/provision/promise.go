@@ -78,8 +78,15 @@ func promised(db *store.DB, row corral.Plan) (said promise, err error) {
 	return said, nil
 }
 
-// forget removes the promises of plans that are no longer in progress.
+// forget removes the promises of plans that are no longer in progress, and the expected ends of their runs.
 func (r *Reviser) forget(all []underway) {
+	maps.DeleteFunc(r.runsOf, func(id corral.RunID, _ bool) bool {
+		over := !slices.ContainsFunc(all, func(u underway) bool { return u.run.ID == id })
+		if over {
+			r.runs.Expect(id, time.Time{}, false)
+		}
+		return over
+	})
 	over := func(id corral.PlanID) bool {
 		return !slices.ContainsFunc(all, func(u underway) bool { return u.plan.ID == id })
 	}

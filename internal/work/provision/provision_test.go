@@ -13,6 +13,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 const (
@@ -249,8 +250,7 @@ func TestWaitsOfAConfidence(t *testing.T) {
 		{"too few of like shape", append(many("normal", 64, 199), waited("normal", 4, minute)), sure, 179 * minute, ""},
 		{"enough in another queue", append(many("short", 4, 200), many("normal", 4, 7)...), sure, 7 * minute,
 			few("7 waits ended with a start in queue normal")},
-		{"none in this queue", many("short", 4, 200), sure, 0,
-			"no wait in queue normal at site hpc is known yet: none is assumed"},
+		{"enough, but in another queue", many("short", 4, 200), sure, 180 * minute, ""},
 		{"enough if all had started", half, sure, 120 * minute, few("60 waits ended with a start in queue normal")},
 	} {
 		f := hpc()
@@ -293,13 +293,56 @@ func TestBoundsAscend(t *testing.T) {
 	}
 }
 
-// TestUnknownWaits: a reason states that no wait is assumed, but not for a site where pilots never wait.
+// TestPriorWaits: in a queue in which no pilot has run, the waits at other sites or the state of the queue is assumed,
+// and the plan says so.
+func TestPriorWaits(t *testing.T) {
+	t.Parallel()
+	standing := provision.StandingOf(corral.Backlog{Processors: 8, At: now,
+		Running: []corral.QueuedJob{{Processors: 6, Limit: corral.Seconds(2 * time.Hour), Elapsed: corral.Seconds(time.Hour)}},
+		Waiting: []corral.QueuedJob{{Processors: 8, Limit: corral.Seconds(3 * time.Hour)}}})
+	shape := func(cpus int) plan.Shape {
+		return plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: cpus}, Walltime: 30 * time.Minute}
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*provision.Facts)
+		waits  [2]time.Duration // of 2 and 4 cpus
+		said   string
+	}{
+		{"nothing", func(*provision.Facts) {}, [2]time.Duration{}, "its queue cannot be seen either: none is assumed"},
+		{"the queue", func(f *provision.Facts) { f.Stands = map[string]provision.Standing{"normal": standing} },
+			[2]time.Duration{0, 4 * time.Hour}, "assumed from the queue, with 1 running and 1 waiting jobs"},
+		{"other sites before the queue", func(f *provision.Facts) {
+			f.Stands = map[string]provision.Standing{"normal": standing}
+			for _, site := range []string{"hpc3", "hpc2", "hpc3"} {
+				w := waited("long", 4, 10*minute)
+				w.Site = site
+				f.Others = append(f.Others, w)
+			}
+		}, [2]time.Duration{10 * time.Minute, 10 * time.Minute}, "assumed from 3 waits at hpc2, hpc3"},
+	} {
+		f := hpc()
+		tc.change(&f)
+		sites, _ := provision.Sites([]provision.Facts{f}, provision.Caution{Share: 0.5}, now)
+		said := provision.Priors([]provision.Facts{f})
+		got := [2]time.Duration{sites[0].Wait(shape(2)), sites[0].Wait(shape(4))}
+		if want := "wait in queue normal at hpc: no pilot has run there; " + tc.said; len(said) != 1 || said[0] != want {
+			t.Errorf("%s: %q, want %q", tc.name, said, want)
+		}
+		if got != tc.waits {
+			t.Errorf("%s: waits of %s, want %s", tc.name, got, tc.waits)
+		}
+	}
+}
+
+// TestUnknownWaits: without any evidence no wait is assumed, which a plan says, but not of a site where pilots never wait.
 func TestUnknownWaits(t *testing.T) {
 	t.Parallel()
 	gone := hpc()
 	gone.Site.Name, gone.Site.State = "gone", corral.SiteExiting
-	sites, assumed := provision.Sites([]provision.Facts{here(), hpc(), gone}, provision.Caution{Share: 0.5}, now)
-	if len(assumed) != 1 || assumed[0] != "no wait at site hpc is known yet: none is assumed" {
+	facts := []provision.Facts{here(), hpc(), gone}
+	sites, _ := provision.Sites(facts, provision.Caution{Share: 0.5}, now)
+	if assumed := provision.Priors(facts); len(assumed) != 1 || !strings.HasPrefix(assumed[0], "wait in queue normal at hpc: ") {
 		t.Errorf("assumed: %q", assumed)
 	}
 	for _, s := range sites {
@@ -319,6 +362,10 @@ func pair(t *testing.T, second time.Duration) *workflow.Workflow {
 			Resources: corral.Resources{CPUs: 2, MemoryMiB: 100, GPUs: 1, DiskMiB: 500}},
 		{ID: "b", Name: "merge", Estimate: second, Resources: corral.Resources{CPUs: 1}},
 	}
+	var err error
+	if w.Graph, err = dag.New(2, nil); err != nil {
+		t.Fatal(err)
+	}
 	return w
 }
 
@@ -334,6 +381,7 @@ func TestWork(t *testing.T) {
 			{ID: "a", Kind: "align", Runtime: 90 * time.Second, Needs: corral.Resources{CPUs: 2, MemoryMiB: 100, GPUs: 1, DiskMiB: 500}},
 			{ID: "b", Kind: "merge", Runtime: tc.want, Needs: corral.Resources{CPUs: 1}},
 		}}
+		work.Graph = nil
 		if diff := cmp.Diff(want, work); diff != "" || err != nil {
 			t.Errorf("estimate %s, fallback %s: %v (-want +got):\n%s", tc.estimate, tc.fallback, err, diff)
 		}
@@ -345,8 +393,8 @@ func TestWork(t *testing.T) {
 	}
 	_, _, err := provision.Work(pair(t, 0), provision.Experience{})
 	if p := api.ProblemOf(err); err == nil || p.Kind != corral.Unsatisfiable || p.Place != "task b" ||
-		!strings.Contains(p.Detail, "--default-runtime") {
-		t.Errorf("without an estimate: %v, want it to name task b and --default-runtime", err)
+		!strings.Contains(p.Detail, "1 task of kind merge: ") || !strings.Contains(p.Detail, "--default-runtime") {
+		t.Errorf("without an estimate: %v, want it to name task b, its kind and --default-runtime", err)
 	}
 }
 

@@ -36,6 +36,17 @@ type scene struct {
 	progress []execution.Progress
 	workers  []corral.Worker
 	asked    func() // called before workers are returned
+	expected map[corral.RunID]time.Time
+}
+
+// Expect implements Runs.
+func (s *scene) Expect(id corral.RunID, end time.Time, revised bool) {
+	if s.expected == nil {
+		s.expected = map[corral.RunID]time.Time{}
+	}
+	if s.expected[id] = end; !revised {
+		delete(s.expected, id)
+	}
 }
 
 // Left implements Runs.
@@ -203,6 +214,21 @@ func TestBehindAPilotIsAdded(t *testing.T) {
 	if len(all) != 1 || len(all[0].Added) != 1 || len(pilots) != 2 || pilots[1].Labels["pilot"] != "1" ||
 		pilots[1].Owner != "ada" || all[0].Added[0].Glidein != pilots[1].ID {
 		t.Errorf("revisions %+v, pilots %+v", all, pilots)
+	}
+}
+
+// TestOneExpectedEnd: the run is expected to end when the revision says, until the plan is no longer revised.
+func TestOneExpectedEnd(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, tooLate, true)
+	r := s.reviser()
+	s.look(r, time.Second)
+	all := s.revisions()
+	if len(all) != 1 || !all[0].Complete || !s.expected[s.run.ID].Equal(s.plan.BeganAt.Add(time.Duration(all[0].End))) {
+		t.Errorf("the run is expected to end at %s, and the revisions are %+v", s.expected[s.run.ID], all)
+	}
+	if r.forget(nil); len(s.expected) > 0 {
+		t.Errorf("after its plan is over the run is expected to end at %s", s.expected)
 	}
 }
 

@@ -17,7 +17,8 @@ type Unfinished struct {
 	Workers  []corral.Worker      // of its cluster
 	Now      time.Time
 
-	Transfers Transfers // to the sites of its workers
+	Transfers Transfers       // to the sites of its workers
+	Guesses   map[string]bool // kinds of tasks whose estimates are only assumed
 }
 
 // Left returns the remainder of the run's problem, as a revision of its plan would see it now: estimates are corrected
@@ -28,7 +29,7 @@ func (u Unfinished) Left(whole plan.Problem) (plan.Problem, error) {
 	s := sight{underway: underway{run: u.Run, plan: corral.Plan{BeganAt: u.Now}}, now: u.Now, workers: u.Workers,
 		progress: u.progress(), others: u.Glideins, ours: u.Run.Labels[corral.PlanLabel]}
 	whole.Cluster = ofTask(whole, u.Run.Options.Clustering)
-	v := revision.View{Problem: whole}
+	v := revision.View{Problem: whole, Guesses: u.Guesses}
 	s.tasks(&v, nil)
 	u.Transfers.Carry(&v.Problem)
 	left := revision.Left(v)

@@ -99,6 +99,9 @@ func (s *sight) sites() (all []plan.Site, without []string) {
 	_, _ = WhatIf(all, s.document.Asked.WhatIf) // the assumptions were checked when the plan was made
 	for i := range all {
 		all[i].Speed = s.document.SpeedAt(all[i].Name)
+		if all[i].Waits == nil { // as when the plan was made, if it assumed anything
+			s.document.Assumed.Expect(&all[i])
+		}
 	}
 	unit := s.document.Cost.Unit
 	all = slices.DeleteFunc(all, func(site plan.Site) bool {
@@ -143,7 +146,7 @@ func (s sight) since(at time.Time) time.Duration { return at.Sub(s.plan.BeganAt)
 func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) {
 	document := s.document
 	v := revision.View{Now: s.since(s.now).Round(time.Millisecond), Goal: document.Goal,
-		Promise: time.Duration(document.Makespan), Before: s.before()}
+		Promise: time.Duration(document.Makespan), Before: s.before(), Guesses: plan.Guesses(document.Estimates)}
 	v.Shape = document.Asked.Shape
 	v.Problem.Sites, v.Without = s.sites()
 	v.Problem.Cluster = clusterOf(s.cluster.Kind, s.run.Options.Stream, document)

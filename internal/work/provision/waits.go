@@ -14,7 +14,11 @@ import (
 // half and at most twice as many cpus or, if there are none, all waits in the queue. Without records no waits are
 // known. Results are cached, because simulations request them for each pilot of each outcome, from several goroutines.
 func (f Facts) waits(queue string, c Caution, now time.Time) plan.Waits {
-	here := queueing.In(queue, f.Waits)
+	return waitsOf(queueing.In(queue, f.Waits), c, now)
+}
+
+// waitsOf implements Facts.waits for the waits of a queue.
+func waitsOf(here []corral.Wait, c Caution, now time.Time) plan.Waits {
 	if len(here) == 0 {
 		return nil
 	}
@@ -99,15 +103,12 @@ func (c Caution) ascending(s plan.Spread) plan.Spread {
 // bound.
 func (f Facts) fewWaits(c Caution, queue string) []string {
 	here := queueing.In(queue, f.Waits)
-	if !c.Bound || len(f.Waits) == 0 || c.bounds(here) {
+	if !c.Bound || len(here) == 0 || c.bounds(here) {
 		return nil
 	}
 	where := "at site " + f.Site.Name
 	if queue != "" {
 		where = "in queue " + queue + " " + where
-	}
-	if len(here) == 0 {
-		return []string{fmt.Sprintf("no wait %s is known yet: none is assumed", where)}
 	}
 	return []string{fmt.Sprintf("%s ended with a start %s: "+
 		"a bound that a share of %g does not exceed needs %d; the longest observed wait is used instead",

@@ -20,6 +20,8 @@ type note struct {
 	keeps string    // why the run does not progress; empty: it does, or the reason is stored
 	end   time.Time // expected end; zero: unknown
 
+	revised bool // a plan that is revised during the run determines end
+
 	closed bool // no more tasks can be added
 }
 
@@ -28,9 +30,19 @@ func (n *notes) keeps(id corral.RunID, what string) {
 	n.change(id, func(of *note) { of.keeps = what })
 }
 
-// expect notes the expected end of a run; zero means unknown.
+// expect notes the expected end of a run that is not executed by a plan; zero means unknown.
 func (n *notes) expect(id corral.RunID, end time.Time) {
-	n.change(id, func(of *note) { of.end = end })
+	n.change(id, func(of *note) {
+		if !of.revised {
+			of.end = end
+		}
+	})
+}
+
+// Expect notes the expected end of a run by the latest revision of its plan, which replaces the run's own expectation,
+// so that there is one; zero means unknown. If revised is false, the plan is no longer revised.
+func (m *Manager) Expect(id corral.RunID, end time.Time, revised bool) {
+	m.notes.change(id, func(of *note) { of.end, of.revised = end, revised })
 }
 
 // close notes that no more tasks can be added to an open run.

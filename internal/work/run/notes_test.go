@@ -66,6 +66,16 @@ func TestExpectedEnds(t *testing.T) {
 	if got := ends(corral.RunRunning); !got.IsZero() {
 		t.Errorf("it was expected to end at %s, which is over", got)
 	}
+	m.Expect(7, at.Add(time.Minute), true)
+	m.notes.expect(7, at)
+	if got := ends(corral.RunRunning); !got.Equal(at.Add(time.Minute)) {
+		t.Errorf("it is expected to end at %s, want the end by its plan's revision", got)
+	}
+	m.Expect(7, time.Time{}, false)
+	m.notes.expect(7, at)
+	if got := ends(corral.RunRunning); !got.Equal(at) {
+		t.Errorf("without revisions it is expected to end at %s, want %s", got, at)
+	}
 	m.notes.forget(7)
 	if got := ends(corral.RunRunning); !got.IsZero() || len(m.notes.of) > 0 {
 		t.Errorf("after it was forgotten it is expected to end at %s", got)

@@ -41,7 +41,7 @@ const mostOnce = 200_000
 
 // draws returns the number of outcomes for a share; it is 1 if nothing is random.
 func (m Model) draws() int {
-	if len(m.Work.Tasks) <= mostOnce && m.Spread.Size == 0 &&
+	if len(m.Work.Tasks) <= mostOnce && m.Spread.Size == 0 && len(m.Errors) == 0 &&
 		!slices.ContainsFunc(m.Sites, func(s plan.Site) bool {
 			return s.Waits != nil && m.Queues[[2]string{s.Name, s.Queue}] == nil
 		}) {
@@ -153,7 +153,7 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 			bounds += " and the budget"
 		}
 		pl.Reasons = append(pl.Reasons, fmt.Sprintf("it meets %s in a share of %.3f of %d simulated "+
-			"outcomes%s; error of runtimes: %s", bounds, pl.Confidence.Reached, n, below(pl.Confidence), m.Spread))
+			"outcomes%s; errors: %s", bounds, pl.Confidence.Reached, n, below(pl.Confidence), m.Errors.Law(m.Spread.String())))
 	}
 	return pl, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/sim"
 	"github.com/corral-pilot/corral/plan/validator"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 func random(t testing.TB, rng *rand.Rand, tasks int) montecarlo.Model {
@@ -252,5 +253,34 @@ func TestConfidenceInABudget(t *testing.T) {
 	goal.Budget.Money = cheapest.Cost.Money // the estimated cost is exceeded in about half of the outcomes
 	if pl, err = m.Make(t.Context(), goal, planner.Options{Seed: 1}); err != nil || pl.Feasible {
 		t.Errorf("%v, %+v", err, pl.Confidence)
+	}
+}
+
+// TestMeasuredErrors: the runtimes of a kind with measured errors are drawn from these, those of other kinds from the
+// assumed distribution.
+func TestMeasuredErrors(t *testing.T) {
+	t.Parallel()
+	const estimate = 10 * time.Minute
+	w := plan.Work{Name: "pair"}
+	for _, kind := range []string{"measured", "other"} {
+		w.Tasks = append(w.Tasks, plan.Task{ID: kind, Kind: kind, Runtime: estimate, Needs: corral.Resources{CPUs: 1}})
+	}
+	w.Graph, _ = dag.New(2, nil)
+	m := montecarlo.Model{Problem: plan.Problem{Work: w, Errors: plan.Errors{"measured": {Runtimes: 20, Ratios: []float64{2, 4}}}}}
+	for seed := range uint64(20) {
+		s := m.Scenario(&plan.Plan{}, seed)
+		if took := s.Runtime(0, 1); took < 2*estimate || took > 4*estimate {
+			t.Errorf("the measured kind takes %s, want 2 to 4 × its estimate", took)
+		}
+		if took := s.Runtime(1, 1); took != estimate {
+			t.Errorf("the other kind takes %s, want its estimate", took)
+		}
+	}
+	m.Spread = montecarlo.DefaultSpread
+	if s := m.Scenario(&plan.Plan{}, 1); s.Runtime(1, 1) == estimate {
+		t.Error("the other kind does not differ from its estimate")
+	}
+	if s := m.AsPlanned(&plan.Plan{}); s.Runtime(0, 1) != estimate {
+		t.Error("a plan is played with errors")
 	}
 }

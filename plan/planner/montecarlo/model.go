@@ -11,13 +11,14 @@ import (
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/sim"
+	"github.com/corral-pilot/corral/plan/sim/chance"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
 // A Model holds the distributions of outcomes.
 type Model struct {
 	plan.Problem
-	Spread   sim.Spread    // of runtimes around their estimates
+	Spread   sim.Spread    // of runtimes around their estimates, for kinds of tasks without measured errors
 	Waits    float64       // factor for waits; 0: 1
 	Among    *Background   // other users' jobs, with which pilots compete at each site; nil: waits are drawn
 	Queues   Queues        // current queues of sites, where known; they take precedence over Among
@@ -77,8 +78,28 @@ func (m Model) chance(work execution.Spec, seed uint64) sim.Scenario {
 	}
 	m.join(&s)
 	s.Bytes = func(task int) int64 { return m.Work.Task(task).Bytes }
-	m.Spread.Of(&s, func(task int) string { return m.Work.Task(task).Kind }, seed)
+	m.err(&s, seed)
 	return s
+}
+
+// err makes a scenario's runtimes differ from their estimates: by the measured errors of a task's kind, or else by the
+// assumed distribution.
+func (m Model) err(s *sim.Scenario, seed uint64) {
+	kind := func(task int) string { return m.Work.Task(task).Kind }
+	m.Spread.Of(s, kind, seed)
+	if len(m.Errors) == 0 {
+		return
+	}
+	assumed := s.Runtime
+	measured := sim.Runtimes(s.Work, func(task int) float64 {
+		return m.Errors.Factor(kind(task), chance.Draw(seed, "error", m.Work.Task(task).ID))
+	})
+	s.Runtime = func(task, attempt int) time.Duration {
+		if _, known := m.Errors[kind(task)]; known || assumed == nil {
+			return measured(task, attempt)
+		}
+		return assumed(task, attempt)
+	}
 }
 
 // Outcomes simulates n outcomes of a plan on all processors.

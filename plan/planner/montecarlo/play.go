@@ -194,7 +194,7 @@ func leaveOut(p *plan.Plan) {
 
 // AsPlanned returns a scenario in which each pilot of a plan starts as planned and runtimes are as estimated.
 func (m Model) AsPlanned(made *plan.Plan) sim.Scenario {
-	m.Spread, m.Queues, m.Among = sim.Spread{}, nil, nil
+	m.Spread, m.Errors, m.Queues, m.Among = sim.Spread{}, nil, nil, nil
 	s := m.Scenario(made, 0)
 	s.Runtime = func(task, _ int) time.Duration { return m.Work.Task(task).Runtime } // 0 is valid
 	type queue struct{ site, name string }

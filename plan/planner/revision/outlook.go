@@ -26,7 +26,8 @@ type outlook struct {
 const faith = 3
 
 // ratios returns the factor by which tasks of each kind take longer than estimated: the sum of the runtimes of ended
-// tasks over the sum of their estimates, shrunk towards 1 as if faith more tasks had taken their estimates.
+// tasks over the sum of their estimates, shrunk towards 1 as if faith more tasks had taken their estimates. Estimates
+// that are only assumed are replaced by the first measurement.
 func (v View) ratios() map[string]float64 {
 	type sum struct{ took, estimate, count float64 }
 	sums := map[string]sum{}
@@ -41,6 +42,9 @@ func (v View) ratios() map[string]float64 {
 	for kind, s := range sums {
 		if s.estimate > 0 {
 			prior := faith * s.estimate / s.count
+			if v.Guesses[kind] {
+				prior = 0
+			}
 			ratios[kind] = (s.took + prior) / (s.estimate + prior)
 		}
 	}

@@ -20,10 +20,11 @@ type View struct {
 	Pilots  []Pilot       // requested by the plan or a revision, in the order in which they get tasks
 	// Beside lists what else costs money: earlier attempts of the pilots, attempts that may follow a failed one, and
 	// hedges. They get no tasks.
-	Beside []Pilot
-	Before Before
-	Period time.Duration // maximum time from Now to the next decision
-	Grace  time.Duration // maximum time that a released pilot takes to end
+	Beside  []Pilot
+	Guesses map[string]bool // kinds of tasks whose estimates are only assumed
+	Before  Before
+	Period  time.Duration // maximum time from Now to the next decision
+	Grace   time.Duration // maximum time that a released pilot takes to end
 
 	// Context cancels the search for pilots to add; after cancellation no pilots are added. nil: never.
 	Context context.Context
