@@ -95,6 +95,7 @@ var verbValues = map[string][]string{
 	"runs tasks state": wordsOf(corral.TaskStates), "runs list state": wordsOf(corral.RunStates),
 	"runs clean state":       wordsOf(corral.RunStates),
 	"ensemble run algorithm": forecast.Algorithms,
+	"plan algorithm":         append(wordsOf(plan.Algorithms), forecast.Algorithms...),
 }
 
 func wordsOf[T ~string](all []T) (words []string) {
