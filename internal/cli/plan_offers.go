@@ -59,14 +59,16 @@ func (v slotVerbs) liveSources(c *cli.Context, sites []string) (sources []slot.S
 	if len(sites) == 0 {
 		return nil, nil
 	}
-	cl, err := connect(c)
-	if err != nil {
-		return nil, err
-	}
 	for i, ref := range sites {
 		if slices.Contains(sites[:i], ref) {
 			return nil, corral.ErrorAt(corral.Invalid, "--site", "%s is named twice", ref)
 		}
+	}
+	cl, err := connect(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, ref := range sites {
 		source, err := v.liveSlots(c, cl, ref)
 		if err != nil {
 			return nil, err
