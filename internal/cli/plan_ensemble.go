@@ -85,6 +85,9 @@ func (v ensembleVerbs) planGrid(c *cli.Context, all ensemble.Ensemble, in foreca
 	if n < 2 || n > maxGrid {
 		return corral.ErrorAt(corral.Invalid, "--grid", "%d is not between 2 and %d", n, maxGrid)
 	}
+	if len(in.Errors) > 1 {
+		return corral.ErrorAt(corral.Invalid, "--error", "with --grid, give one law instead of %d", len(in.Errors))
+	}
 	cells, err := forecast.PlayGrid(all, in, n)
 	if err != nil {
 		return err

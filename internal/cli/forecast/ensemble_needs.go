@@ -67,7 +67,7 @@ func (s *search) plays() int {
 func (s *search) completes(k int, l limits) bool {
 	score, ok := s.known[l]
 	if !ok {
-		if s.left--; s.left < 0 {
+		if s.left--; s.left < 0 || l.deadline > year {
 			return false
 		}
 		in := s.EnsembleRequest

@@ -80,6 +80,9 @@ type Switches struct {
 	Without                   []string // corrections that are omitted
 }
 
+// year is the maximum deadline.
+const year = 366 * 24 * time.Hour
+
 // check returns an error for a request that cannot be simulated.
 func (in EnsembleRequest) check(unit cost.Unit) error {
 	switch {
@@ -90,7 +93,7 @@ func (in EnsembleRequest) check(unit cost.Unit) error {
 			"%s is in %s, but the price is in %s: use the same unit for both", in.Budget, in.Budget.Unit, unit)
 	case in.Deadline <= 0:
 		return corral.ErrorAt(corral.Invalid, "--deadline", "%s is not a positive duration", in.Deadline)
-	case in.Deadline > corral.Seconds(366*24*time.Hour):
+	case time.Duration(in.Deadline) > year:
 		return corral.ErrorAt(corral.Invalid, "--deadline", "%s is more than a year", in.Deadline)
 	case in.Draws < 0 || in.Draws > 1000:
 		return corral.ErrorAt(corral.Invalid, "--draws", "%d is not between 0 and 1000", in.Draws)
