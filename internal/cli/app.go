@@ -110,7 +110,7 @@ func (p *printer) newApp() *cli.App {
 		siteVerbs{p}.command(), glideinVerbs{p}.command(), clusterVerbs{p}.command(), packageVerbs{p}.command(),
 		mirrorVerbs{p}.command(), p.usageCommand(), p.eventsCommand(),
 		workflowVerbs{p}.command(), profileVerbs{p}.command(), plans.command(), plans.simulateCommand(),
-		plans.provisionCommand(), ensembleVerbs{p}.command(), slotVerbs{p}.command(),
+		plans.provisionCommand(), ensembleVerbs{p}.command(),
 		runs.runCommand(), runs.submitCommand(), runs.command(), p.reportCommand(), shimVerbs{p}.command(),
 		tokenVerbs{p}.command(), p.doctorCommand(), adminVerbs{p}.command(), p.completionCommand(), p.helpCommand(app),
 		p.versionCommand(),
@@ -244,7 +244,7 @@ func noCommand(c *cli.Context, app *cli.App, noun *cli.Command) error {
 	printHelp(app.ErrWriter, app, path)
 	wants := "one of these verbs"
 	if noun.ArgsUsage != "" {
-		wants = "a " + strings.Trim(noun.ArgsUsage, "[]") + ", or " + wants
+		wants = "a " + strings.Trim(noun.ArgsUsage, "[]…") + ", or " + wants
 	}
 	return corral.Errorf(corral.Invalid, "`%s` wants %s", c.Command.HelpName, wants)
 }

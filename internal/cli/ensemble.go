@@ -33,9 +33,8 @@ var ensembles = noun[record.ID]{name: "ensemble", key: idKey[record.ID],
 // ensembleVerbs are the verbs for ensembles of workflows.
 type ensembleVerbs struct{ *printer }
 
-// commands returns the verbs for ensembles that corrald carries out.
-func (v ensembleVerbs) commands() []*cli.Command {
-	return []*cli.Command{
+func (v ensembleVerbs) command() *cli.Command {
+	return &cli.Command{Name: "ensemble", Category: workflows, Subcommands: []*cli.Command{
 		{
 			Name: "run", Flags: ensembleRunFlags(),
 			Action: creating(v.newEnsemble, createEnsemble,
@@ -54,7 +53,7 @@ func (v ensembleVerbs) commands() []*cli.Command {
 		ensembles.verb("cancel", printing((*api.Client).CancelEnsemble, ensembleTable.one(v.printer))),
 		ensembles.verb("remove", printing((*api.Client).RemoveEnsemble, ensembleTable.one(v.printer))),
 		ensembles.verb("history", printing((*api.Client).EnsembleHistory, entryTable.many(v.printer))),
-	}
+	}}
 }
 
 func ensembleRunFlags() []cli.Flag {

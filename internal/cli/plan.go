@@ -30,7 +30,7 @@ type planVerbs struct{ *printer }
 func (v planVerbs) command() *cli.Command {
 	return &cli.Command{
 		Name: "plan", Category: workflows,
-		Flags: append(slices.Concat(goalFlags(), estimateFlags(), pilotFlags()),
+		Flags: append(slices.Concat(goalFlags(), estimateFlags(), pilotFlags(), planKindFlags()),
 			clusterFlag(),
 			&cli.StringFlag{Name: "run", Usage: "plan the rest of run `RUN`, in place of a workflow"},
 			&cli.DurationFlag{Name: "default-runtime", Usage: "assume `D` for a task without an estimate"},
@@ -39,7 +39,8 @@ func (v planVerbs) command() *cli.Command {
 					"(default, and auto: the planner chooses)"},
 			&cli.Uint64Flag{Name: "seed", Usage: "seed random numbers with `N`"},
 			errorFlag(),
-			&cli.BoolFlag{Name: "compare", Usage: "compare the plan with policies that only react to a queue"},
+			&cli.BoolFlag{Name: "compare",
+				Usage: "compare the plan with policies that only react to a queue, or slots with other ways"},
 			&cli.BoolFlag{Name: "explain",
 				Usage: "print the reasons, the effective limits, and the cost of other plans"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show the plan without storing it"},
@@ -52,14 +53,14 @@ func (v planVerbs) command() *cli.Command {
 			&cli.DurationFlag{Name: "queue-wait",
 				Usage: "assume that each pilot waits `D` in its queue, in place of the predicted wait"},
 			plotFlag(planPlot), scheduleOutFlag(), keyFlag()),
-		Action: creating(v.newPlan, (*api.Client).CreatePlan,
+		Action: v.byKind(creating(v.newPlan, (*api.Client).CreatePlan,
 			func(c *cli.Context, cl *api.Client, made corral.Plan) error {
 				all, err := writeSchedule(c, cl, made)
 				if all {
 					return errors.Join(err, plotPlan(c, cl, made), infeasible(made))
 				}
 				return errors.Join(err, plotPlan(c, cl, made), v.showNew(made, c.Bool("explain")))
-			}),
+			})),
 		Subcommands: []*cli.Command{
 			planTable.listVerb(v.printer, planRows),
 			plans.verb("show", v.showKept, plotFlag(planPlot), scheduleOutFlag()),

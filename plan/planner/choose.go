@@ -141,7 +141,8 @@ func front(all []outcome) []plan.Point {
 	return points
 }
 
-// frontier returns the indices of the outcomes of the front, by makespan.
+// frontier returns the indices of the outcomes of the front, by makespan. A slower outcome that is cheaper only because
+// the costs of its pilots are rounded is dominated.
 func frontier(all []outcome) (some []int) {
 	var sorted []int
 	for k, o := range all {
@@ -153,14 +154,22 @@ func frontier(all []outcome) (some []int) {
 		a, b := &all[i], &all[j]
 		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.dear(), b.dear()), a.peak-b.peak)
 	})
-	var least float64
 	for _, k := range sorted {
-		if d := all[k].dear(); len(some) == 0 || d < least {
-			least = d
+		n := len(some)
+		if n == 0 || all[some[n-1]].dear()-all[k].dear() > rounding(&all[some[n-1]], &all[k]) {
 			some = append(some, k)
 		}
 	}
 	return some
+}
+
+// rounding returns the largest difference between two costs that are equal before they are rounded: half a micro-unit
+// for each pilot.
+func rounding(a, b *outcome) float64 {
+	if !priced(a.of.Sites) {
+		return 0
+	}
+	return 0.5e-6*float64(a.pilots+b.pilots) + 1e-9
 }
 
 // unreachable returns the answer for a goal that no candidate reaches: the nearest plan, and the change that would make

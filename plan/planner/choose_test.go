@@ -87,3 +87,21 @@ func TestTheFrontIsRefined(t *testing.T) {
 		t.Errorf("%d points become %d, %v", len(coarse), len(pl.Front), err)
 	}
 }
+
+// A slower outcome that is cheaper only by the rounding of its pilots' costs is not of the front.
+func TestRoundingDoesNotMakeTheFront(t *testing.T) {
+	t.Parallel()
+	tariff, err := cost.ParseTariff("1SU/cpu-hour", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &planning{Problem: plan.Problem{Sites: []plan.Site{{Tariff: plan.Tariff(tariff)}}}}
+	of := func(seconds float64, micro cost.Money, pilots int) outcome {
+		return outcome{of: p, pilots: pilots, Point: plan.Point{Makespan: corral.Seconds(seconds * 1e9),
+			Cost: cost.Amount{Money: micro, Unit: "SU"}}}
+	}
+	got := frontier([]outcome{of(6900, 2_666_667, 1), of(7500, 2_666_666, 2), of(8000, 2_666_600, 2)})
+	if diff := cmp.Diff([]int{0, 2}, got); diff != "" {
+		t.Errorf("front (-want +got):\n%s", diff)
+	}
+}

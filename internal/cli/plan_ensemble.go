@@ -1,7 +1,6 @@
 package cli
 
-// ensemble plan simulates an ensemble of workflow files in this program, without corrald, using the estimates in the
-// files.
+// plan simulates an ensemble of workflow files in this program, without corrald, using the estimates in the files.
 
 import (
 	"cmp"
@@ -19,62 +18,6 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/sim"
 )
-
-func (v ensembleVerbs) command() *cli.Command {
-	return &cli.Command{
-		Name: "ensemble", Category: workflows,
-		Subcommands: append([]*cli.Command{{
-			Name: "plan", Flags: append(ensemblePlanFlags(), ensembleRuleFlags()...),
-			Action: v.plan,
-		}}, v.commands()...),
-	}
-}
-
-func ensemblePlanFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "algorithm", Value: forecast.Rehearsal,
-			Usage: "`NAME`: rehearsal, spss, wa-dpds, dpds or spds"},
-		&cli.StringFlag{Name: "budget", Usage: "spend `AMOUNT` at most, such as 40ch or 18USD"},
-		&cli.StringFlag{Name: "deadline", Usage: "complete workflows within `D`, such as 6h; a bare number is seconds"},
-		&cli.StringFlag{Name: "resource", Value: forecast.VM, Usage: "`KIND` of machine: vm, held for any time, " +
-			"or pilots, held for --walltime"},
-		&cli.IntFlag{Name: "cpus", Value: 1, Usage: "a machine runs `N` tasks at a time"},
-		&cli.DurationFlag{Name: "walltime", Usage: "a pilot is held for `D`"},
-		&cli.IntFlag{Name: "most", Usage: "hold `N` machines at once at most (default: no limit)"},
-		&cli.StringFlag{Name: "price", Usage: "a machine costs `PRICE`, such as 1USD/cpu-hour (default: 1ch/cpu-hour)"},
-		&cli.StringFlag{Name: "billing", Usage: "bill whole `PERIODS` (default: 1h, for pilots the walltime)"},
-		&cli.DurationFlag{Name: "delay", Usage: "a machine is ready after `D`; for a pilot this is its wait"},
-		&cli.StringFlag{Name: "error", Value: "0", Usage: "runtimes differ from their estimates by `LAW`: 0, " +
-			"uniform:30%, lognormal:0.2, transformation:0.2 or host:0.2"},
-		&cli.Float64Flag{Name: "failures", Usage: "an attempt at a task fails with probability `P`"},
-		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed random numbers with `N`"},
-		&cli.IntFlag{Name: "draws", Value: 5, Usage: "rehearse `N` outcomes if runtimes differ"},
-		&cli.DurationFlag{Name: "default-runtime", Usage: "a task without an estimate takes `D`"},
-		&cli.IntFlag{Name: "grid", Usage: "simulate `N` budgets and `N` deadlines, up to --budget and --deadline " +
-			"(default: to where nearly all are completed)"},
-		plotFlag("plot the machines over time, or the grid, into `FILE`.png or .svg"),
-	}
-}
-
-// ensembleRuleFlags returns the flags that control differences between the published rules and our own.
-func ensembleRuleFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.BoolFlag{Name: "published", Usage: "use the rules of the authors' program"},
-		&cli.StringSliceFlag{Name: "without", Usage: "leave out the `CORRECTION`: afford, again, booting, finish, " +
-			"half, idle, leaving or path of the dynamic algorithms, guard or delay of spss; may be repeated"},
-		&cli.StringFlag{Name: "budget-test", Usage: "spss: `TEST` of a plan's cost: lt, below the budget, or le"},
-		&cli.StringFlag{Name: "fit-test",
-			Usage: "spss: `TEST` of a task's end: lt, before the next task, or le, at its start"},
-		&cli.StringFlag{Name: "tie", Usage: "spss: `WHICH` of equal machines is taken: first or last"},
-		&cli.StringFlag{Name: "alpha", Usage: "spss: weigh a level's tasks by `A`, its runtime by 1-A (default: 0.7)"},
-		&cli.StringFlag{Name: "u-low", Usage: "dpds: release idle machines below a utilisation of `U` (default: 0.7)"},
-		&cli.StringFlag{Name: "u-high", Usage: "dpds: request another above `U` (default: 0.9)"},
-		&cli.StringFlag{Name: "vmax", Usage: "dpds: hold at most `X` times the initial machines (default: 1)"},
-		&cli.DurationFlag{Name: "interval", Usage: "decide every `D` (default: deadline/100, 2s to 90s)"},
-		&cli.StringFlag{Name: "margin", Usage: "wa-dpds: admit no workflow for the last `AMOUNT` (default: 0.1, " +
-			"or a hundredth of the budget if that is less)"},
-	}
-}
 
 func (v ensembleVerbs) plan(c *cli.Context) error {
 	in, err := ensembleRequestOf(c)
@@ -102,7 +45,7 @@ func (v ensembleVerbs) plan(c *cli.Context) error {
 		return err
 	}
 	if file := c.String("plot"); file != "" {
-		if err := draw(file, machinesOf(out, c.Int("cpus"))); err != nil {
+		if err := draw(file, machinesOf(out, in.CPUs)); err != nil {
 			return err
 		}
 	}
@@ -141,6 +84,9 @@ const maxGrid = 20
 func (v ensembleVerbs) planGrid(c *cli.Context, all ensemble.Ensemble, in forecast.EnsembleRequest, n int) error {
 	if n < 2 || n > maxGrid {
 		return corral.ErrorAt(corral.Invalid, "--grid", "%d is not between 2 and %d", n, maxGrid)
+	}
+	if len(in.Errors) > 1 {
+		return corral.ErrorAt(corral.Invalid, "--error", "with --grid, give one law instead of %d", len(in.Errors))
 	}
 	cells, err := forecast.PlayGrid(all, in, n)
 	if err != nil {
@@ -207,64 +153,46 @@ func amount(c *cli.Context, flag string) (cost.Amount, error) {
 	return a, err
 }
 
-// amountIn reads an amount whose unit may be omitted but otherwise must be the given unit.
-func amountIn(text string, unit cost.Unit) (cost.Amount, error) {
-	a, err := cost.ParseAmount(text)
-	if err != nil {
-		a, err = cost.ParseAmount(text + string(unit))
-	}
-	if err == nil && a.Unit != unit {
-		err = corral.Errorf(corral.Invalid, "%s is in %s, but the budget is in %s: use the same unit for both", a,
-			a.Unit, unit)
-	}
-	return a, err
-}
+// draws is the number of outcomes that a rehearsal simulates if runtimes differ from their estimates.
+const draws = 5
 
 // ensembleRequestOf reads the request from the flags.
 func ensembleRequestOf(c *cli.Context) (in forecast.EnsembleRequest, err error) {
-	in = forecast.EnsembleRequest{Algorithm: c.String("algorithm"), Published: c.Bool("published"),
-		Seed: c.Uint64("seed"), Draws: c.Int("draws")}
-	in.MachineTerms = forecast.MachineTerms{Resource: c.String("resource"), Price: c.String("price"),
-		Billing: c.String("billing"), CPUs: c.Int("cpus"), Most: c.Int("most"),
-		Walltime: corral.Seconds(c.Duration("walltime"))}
-	in.Chance = forecast.Chance{Delay: corral.Seconds(c.Duration("delay")), Failures: c.Float64("failures")}
-	in.Switches = forecast.Switches{BudgetTest: c.String("budget-test"), FitTest: c.String("fit-test"),
-		Tie: c.String("tie"), Without: c.StringSlice("without")}
-	if c.IsSet("budget") || !c.IsSet("grid") {
-		if in.Budget, err = amount(c, "budget"); err != nil {
-			return in, err
+	in = forecast.EnsembleRequest{Algorithm: cmp.Or(c.String("algorithm"), forecast.Rehearsal), Draws: draws, Seed: 1}
+	in.MachineTerms = forecast.MachineTerms{Resource: forecast.VM, Price: c.String("price"),
+		Billing: c.String("billing"), CPUs: 1, Most: c.Int("most"), Walltime: corral.Seconds(c.Duration("walltime"))}
+	in.Delay = corral.Seconds(c.Duration("overhead"))
+	if c.IsSet("seed") {
+		in.Seed = c.Uint64("seed")
+	}
+	if c.IsSet("shape") {
+		in.CPUs = c.Int("shape")
+	}
+	if c.IsSet("walltime") {
+		in.Resource = forecast.Pilots
+	}
+	goal, err := goalOf(c)
+	if err != nil {
+		return in, err
+	}
+	if in.Deadline = goal.Deadline; goal.Budget != nil {
+		in.Budget = *goal.Budget
+	}
+	for _, flag := range []string{"budget", "deadline"} {
+		if !c.IsSet(flag) && !c.IsSet("grid") {
+			return in, corral.ErrorAt(corral.Invalid, dashed(flag),
+				"missing: an ensemble has a budget and a deadline, such as --budget 40ch --deadline 6h")
 		}
 	}
-	if c.IsSet("deadline") || !c.IsSet("grid") {
-		if in.Deadline, err = seconds(c, "deadline"); err != nil {
-			return in, err
-		}
+	if in.Delay < 0 {
+		return in, corral.ErrorAt(corral.Invalid, "--overhead", "%s is negative", in.Delay)
 	}
-	if in.Error, err = sim.ParseSpread(c.String("error")); err != nil {
-		return in, corral.ErrorAt(corral.Invalid, "--error", "%w", err)
-	}
-	if c.IsSet("interval") {
-		interval := c.Duration("interval")
-		in.Interval = &interval
-	}
-	if c.IsSet("margin") {
-		margin, err := amountIn(c.String("margin"), in.Budget.Unit)
+	if c.IsSet("error") {
+		in.Errors, err = sim.ParseSpreads(c.String("error"))
 		if err != nil {
-			return in, corral.ErrorAt(corral.Invalid, "--margin", "%w", err)
+			return in, corral.ErrorAt(corral.Invalid, "--error", "%w", err)
 		}
-		in.Margin = &margin.Money
-	}
-	for flag, to := range map[string]**ensemble.Share{
-		"alpha": &in.Alpha, "u-low": &in.Low, "u-high": &in.High, "vmax": &in.Scaling,
-	} {
-		if !c.IsSet(flag) {
-			continue
-		}
-		share, err := ensemble.ParseShare(c.String(flag))
-		if err != nil {
-			return in, corral.ErrorAt(corral.Invalid, "--"+flag, "%w", err)
-		}
-		*to = &share
+		in.Error = in.Errors[0]
 	}
 	return in, nil
 }
@@ -292,26 +220,17 @@ func (v ensembleVerbs) showOutcome(out *forecast.EnsembleOutcome) error {
 	if err != nil || v.quiet {
 		return err
 	}
-	fmt.Fprintf(v.out, "\n%d of %d workflows by %s; cost %s of %s, makespan %s of %s, on %d machines\n",
-		out.Completed.Count(), len(out.Workflows), out.Algorithm, priced(out.Cost), priced(out.Budget),
-		brief(out.Makespan), brief(out.Deadline), len(out.Machines))
+	fmt.Fprintf(v.out, "\n%d of %d workflows by %s; cost %s of %s, on %d machines\n", out.Completed.Count(),
+		len(out.Workflows), out.Algorithm, priced(out.Cost), priced(out.Budget), len(out.Machines))
+	fmt.Fprintf(v.out, "makespan %s of %s, %s with tasks that end late\n", brief(out.Makespan), brief(out.Deadline),
+		brief(out.WithLate))
 	if !out.WithinBudget {
 		fmt.Fprintln(v.out, "that is more than the budget")
 	}
 	if out.PlanCost != nil {
 		fmt.Fprintf(v.out, "the plan costs %s\n", priced(*out.PlanCost))
 	}
-	if out.InTime != "" {
-		fmt.Fprintf(v.out, "as published, what is admitted counts as completed; by the deadline: %d\n",
-			out.InTime.Count())
-	}
-	if o := out.Other; o != nil {
-		over := ""
-		if !o.WithinBudget {
-			over = ", more than the budget"
-		}
-		fmt.Fprintf(v.out, "by the published rules: %d workflows for %s%s\n", o.Completed.Count(), priced(o.Cost), over)
-	}
+	v.showUnready(out)
 	if out.Killed+out.Failed > 0 {
 		fmt.Fprintf(v.out, "%d tasks ended with their machines and %d failed; that took %s\n", out.Killed,
 			out.Failed, brief(out.Lost))
@@ -324,7 +243,37 @@ func (v ensembleVerbs) showOutcome(out *forecast.EnsembleOutcome) error {
 		fmt.Fprintf(v.out, "%s %s: %d workflows for %s\n", was, candidate.Name, candidate.Completed.Count(),
 			priced(candidate.Cost))
 	}
-	return nil
+	if len(out.Regrets) == 0 {
+		return nil
+	}
+	fmt.Fprintln(v.out, "\nregret: what the best candidate completes in the same outcome, and this does not")
+	return regretTable.list(v.printer, out.Regrets)
+}
+
+// showUnready prints how many machines ended before they were ready, and what they cost.
+func (v ensembleVerbs) showUnready(out *forecast.EnsembleOutcome) {
+	n, sum := 0, cost.Money(0)
+	for _, m := range out.Machines {
+		if m.Ready == nil {
+			n, sum = n+1, sum.Plus(m.Cost)
+		}
+	}
+	if n > 0 {
+		fmt.Fprintf(v.out, "never ready: %s, billed %s\n", plural(n, "machine"),
+			priced(cost.Amount{Money: sum, Unit: out.Cost.Unit}))
+	}
+}
+
+var regretTable = listing[forecast.Regret]{
+	id: func(r forecast.Regret) string { return r.Error },
+	columns: []column[forecast.Regret]{
+		{"error", func(r forecast.Regret) any { return r.Error }},
+		{"completed", func(r forecast.Regret) any { return r.Completed }},
+		{"cost", func(r forecast.Regret) any { return priced(r.Cost) }},
+		{"best", func(r forecast.Regret) any { return r.Best }},
+		{"by", func(r forecast.Regret) any { return r.By }},
+		{"regret", func(r forecast.Regret) any { return fmt.Sprintf("%.4g", r.Regret) }},
+	},
 }
 
 var outcomeTable = listing[forecast.WorkflowOutcome]{
