@@ -35,21 +35,21 @@ func ensemblePlanFlags() []cli.Flag {
 		&cli.StringFlag{Name: "algorithm", Value: forecast.Rehearsal,
 			Usage: "`NAME`: rehearsal, spss, wa-dpds, dpds or spds"},
 		&cli.StringFlag{Name: "budget", Usage: "spend `AMOUNT` at most, such as 40ch or 18USD"},
-		&cli.StringFlag{Name: "deadline", Usage: "complete workflows within `D`, such as 6h; a bare number is seconds"},
+		deadlineFlag("complete workflows within", ""),
 		&cli.StringFlag{Name: "resource", Value: forecast.VM, Usage: "`KIND` of machine: vm, held for any time, " +
 			"or pilots, held for --walltime"},
 		&cli.IntFlag{Name: "cpus", Value: 1, Usage: "a machine runs `N` tasks at a time"},
-		&cli.DurationFlag{Name: "walltime", Usage: "a pilot is held for `D`"},
+		durationFlag("walltime", 0, "a pilot is held for `D`"),
 		&cli.IntFlag{Name: "most", Usage: "hold `N` machines at once at most (default: no limit)"},
 		&cli.StringFlag{Name: "price", Usage: "a machine costs `PRICE`, such as 1USD/cpu-hour (default: 1ch/cpu-hour)"},
 		&cli.StringFlag{Name: "billing", Usage: "bill whole `PERIODS` (default: 1h, for pilots the walltime)"},
-		&cli.DurationFlag{Name: "delay", Usage: "a machine is ready after `D`; for a pilot this is its wait"},
+		durationFlag("delay", 0, "a machine is ready after `D`; for a pilot this is its wait"),
 		&cli.StringFlag{Name: "error", Value: "0", Usage: "runtimes differ from their estimates by `LAW`: 0, " +
 			"uniform:30%, lognormal:0.2, transformation:0.2 or host:0.2"},
 		&cli.Float64Flag{Name: "failures", Usage: "an attempt at a task fails with probability `P`"},
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed random numbers with `N`"},
 		&cli.IntFlag{Name: "draws", Value: 5, Usage: "rehearse `N` outcomes if runtimes differ"},
-		&cli.DurationFlag{Name: "default-runtime", Usage: "a task without an estimate takes `D`"},
+		durationFlag("default-runtime", 0, "a task without an estimate takes `D`"),
 		&cli.IntFlag{Name: "grid", Usage: "simulate `N` budgets and `N` deadlines, up to --budget and --deadline " +
 			"(default: to where nearly all are completed)"},
 		plotFlag("plot the machines over time, or the grid, into `FILE`.png or .svg"),
@@ -70,7 +70,7 @@ func ensembleRuleFlags() []cli.Flag {
 		&cli.StringFlag{Name: "u-low", Usage: "dpds: release idle machines below a utilisation of `U` (default: 0.7)"},
 		&cli.StringFlag{Name: "u-high", Usage: "dpds: request another above `U` (default: 0.9)"},
 		&cli.StringFlag{Name: "vmax", Usage: "dpds: hold at most `X` times the initial machines (default: 1)"},
-		&cli.DurationFlag{Name: "interval", Usage: "decide every `D` (default: deadline/100, 2s to 90s)"},
+		durationFlag("interval", 0, "decide every `D` (default: deadline/100, 2s to 90s)"),
 		&cli.StringFlag{Name: "margin", Usage: "wa-dpds: admit no workflow for the last `AMOUNT` (default: 0.1, " +
 			"or a hundredth of the budget if that is less)"},
 	}
@@ -236,7 +236,7 @@ func ensembleRequestOf(c *cli.Context) (in forecast.EnsembleRequest, err error) 
 		}
 	}
 	if c.IsSet("deadline") || !c.IsSet("grid") {
-		if in.Deadline, err = seconds(c, "deadline"); err != nil {
+		if in.Deadline, err = deadlineFromNow(c); err != nil {
 			return in, err
 		}
 	}
@@ -267,20 +267,6 @@ func ensembleRequestOf(c *cli.Context) (in forecast.EnsembleRequest, err error) 
 		*to = &share
 	}
 	return in, nil
-}
-
-// seconds reads a duration; a number without a unit is in seconds.
-func seconds(c *cli.Context, flag string) (corral.Seconds, error) {
-	text := c.String(flag)
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		d, err = time.ParseDuration(text + "s")
-	}
-	if err != nil || d <= 0 {
-		return 0, corral.ErrorAt(corral.Invalid, "--"+flag, "%.40q is not a positive duration such as 6h or 21600",
-			text)
-	}
-	return corral.Seconds(d.Round(time.Millisecond)), nil
 }
 
 // showOutcome prints a line for each workflow, and the total cost.

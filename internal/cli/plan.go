@@ -33,7 +33,7 @@ func (v planVerbs) command() *cli.Command {
 		Flags: append(slices.Concat(goalFlags(), estimateFlags(), pilotFlags()),
 			clusterFlag(),
 			&cli.StringFlag{Name: "run", Usage: "plan the rest of run `RUN`, in place of a workflow"},
-			&cli.DurationFlag{Name: "default-runtime", Usage: "assume `D` for a task without an estimate"},
+			durationFlag("default-runtime", 0, "assume `D` for a task without an estimate"),
 			&cli.StringFlag{Name: "clustering",
 				Usage: "`HOW` tasks become jobs: none, horizontal=N, runtime=D, label or vertical " +
 					"(default, and auto: the planner chooses)"},
@@ -47,8 +47,8 @@ func (v planVerbs) command() *cli.Command {
 			&cli.StringFlag{Name: "price", Usage: "assume `AMOUNT/PER` at all sites, such as 0.04USD/cpu-hour"},
 			&cli.StringFlag{Name: "billing",
 				Usage: "assume that each started `PERIOD` is billed: 1h, 1m, 1s, 10m-minimum"},
-			&cli.DurationFlag{Name: "overhead",
-				Usage: "assume `D` from the request for a pilot to its workers; may be 0"},
+			durationFlag("overhead", 0,
+				"assume `D` from the request for a pilot to its workers; may be 0"),
 			plotFlag(planPlot), scheduleOutFlag(), keyFlag()),
 		Action: creating(v.newPlan, (*api.Client).CreatePlan,
 			func(c *cli.Context, cl *api.Client, made corral.Plan) error {
@@ -90,7 +90,7 @@ func pilotFlags() []cli.Flag {
 // goalFlags returns the flags for the goal of a plan.
 func goalFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.DurationFlag{Name: "deadline", Usage: "end within `D`"},
+		deadlineFlag("end within", ""),
 		&cli.StringFlag{Name: "budget", Usage: "cost at most `AMOUNT`, such as 40ch, 12USD or 500SU"},
 		&cli.StringFlag{Name: "objective", Usage: "minimize `WHAT`: makespan, cost, cpus or tradeoff (default: " +
 			"cost with a deadline, makespan with a budget, else tradeoff)"},
@@ -117,13 +117,10 @@ func goalOf(c *cli.Context) (plan.Goal, error) {
 		g.Objective = plan.Tradeoff
 	}
 	if c.IsSet("deadline") {
-		switch d := c.Duration("deadline"); {
-		case d <= 0:
-			return g, corral.ErrorAt(corral.Invalid, "--deadline", "%s is not a positive duration", d)
-		case d < time.Millisecond:
-			return g, corral.ErrorAt(corral.Invalid, "--deadline", "%s is shorter than a millisecond", d)
+		var err error
+		if g.Deadline, _, err = deadlineOf(c, time.Now()); err != nil {
+			return g, err
 		}
-		g.Deadline = corral.Seconds(c.Duration("deadline"))
 	}
 	if c.IsSet("budget") {
 		amount, err := cost.ParseAmount(c.String("budget"))

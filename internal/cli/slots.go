@@ -43,12 +43,12 @@ func (v slotVerbs) command() *cli.Command {
 					&cli.StringFlag{Name: "tradeoff", Value: "0.5", Usage: "weigh cost by `A`, makespan by 1-A: 0 is " +
 						"the shortest makespan, 1 the least cost"},
 					&cli.BoolFlag{Name: "compare", Usage: "compare slots with jobs, a pilot, and prices"},
-					&cli.DurationFlag{Name: "job-overhead", Value: time.Second,
-						Usage: "with --compare: a job takes `D` in addition to its task"},
-					&cli.StringFlag{Name: "deadline", Usage: "end within `D`, such as 6h; a bare number is seconds"},
+					durationFlag("job-overhead", time.Second,
+						"with --compare: a job takes `D` in addition to its task"),
+					deadlineFlag("end within", ""),
 					&cli.StringFlag{Name: "budget", Usage: "spend `AMOUNT` at most, such as 40SU"},
-					&cli.DurationFlag{Name: "transfer", Usage: "moving data from one site to another takes `D`"},
-					&cli.DurationFlag{Name: "default-runtime", Usage: "a task without an estimate takes `D`"},
+					durationFlag("transfer", 0, "moving data from one site to another takes `D`"),
+					durationFlag("default-runtime", 0, "a task without an estimate takes `D`"),
 					&cli.IntFlag{Name: "population", Value: 100, Usage: "search with a population of `N`"},
 					&cli.IntFlag{Name: "generations", Value: 10, Usage: "search for `N` generations"}),
 				Action: v.plan,
@@ -70,7 +70,7 @@ func offerFlags() []cli.Flag {
 			"(default: conservative)"},
 		&cli.IntFlag{Name: "cpus", Usage: "give the machine with that queue `N` cpus (default: as the trace's header " +
 			"says)"},
-		&cli.DurationFlag{Name: "at", Value: 7 * 24 * time.Hour, Usage: "start `D` after the first of those jobs"},
+		durationFlag("at", 7*24*time.Hour, "start `D` after the first of those jobs"),
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed random numbers with `N`"},
 	}
 }
@@ -289,7 +289,7 @@ func slotRequestOf(c *cli.Context) (in forecast.SlotRequest, err error) {
 			c.String("tradeoff"))
 	}
 	if c.IsSet("deadline") {
-		if in.Deadline, err = seconds(c, "deadline"); err != nil {
+		if in.Deadline, err = deadlineFromNow(c); err != nil {
 			return in, err
 		}
 	}

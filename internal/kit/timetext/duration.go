@@ -45,7 +45,7 @@ func Seconds(text string) (time.Duration, error) {
 	return withUnit(text)
 }
 
-// A Value is the value of a command-line flag that accepts a duration. It implements flag.Value.
+// A Value is the value of a command-line flag that accepts a duration. It implements flag.Getter.
 type Value struct {
 	time.Duration
 	read func(string) (time.Duration, error)
@@ -59,6 +59,9 @@ func (v *Value) Set(text string) (err error) {
 	v.Duration, err = v.read(text)
 	return err
 }
+
+// Get returns the value as a time.Duration.
+func (v *Value) Get() any { return v.Duration }
 
 func withUnit(text string) (time.Duration, error) {
 	if m := pair.FindStringSubmatch(text); m != nil {
