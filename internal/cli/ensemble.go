@@ -92,7 +92,7 @@ func (v ensembleVerbs) newEnsemble(c *cli.Context) (n api.NewEnsemble, err error
 	if n.Budget, err = amount(c, "budget"); err != nil {
 		return n, err
 	}
-	if n.Deadline, err = deadlineFromNow(c); err != nil {
+	if n.Deadline, n.DeadlineAt, err = deadlineOf(c, time.Now()); err != nil {
 		return n, err
 	}
 	files, name, err := ensembleFiles(c.Context, c.Args().Slice())

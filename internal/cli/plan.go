@@ -1,7 +1,7 @@
 package cli
 
 // plan makes corrald create a plan: which pilots to request so that a workflow meets its deadline or its budget.
-// provision requests the pilots. Both verbs use the plan that corrald stores; the plan's document is the planner's
+// plan apply requests the pilots. Both verbs use the plan that corrald stores; the plan's document is the planner's
 // result, which -o json prints.
 
 import (
@@ -24,7 +24,7 @@ import (
 
 var plans = noun[corral.PlanID]{name: "plan", key: idKey[corral.PlanID]}
 
-// planVerbs are the verbs for plans, including simulate and provision.
+// planVerbs are the verbs for plans, including simulate.
 type planVerbs struct{ *printer }
 
 func (v planVerbs) command() *cli.Command {
@@ -49,17 +49,25 @@ func (v planVerbs) command() *cli.Command {
 				Usage: "assume that each started `PERIOD` is billed: 1h, 1m, 1s, 10m-minimum"},
 			durationFlag("overhead", 0,
 				"assume `D` from the request for a pilot to its workers; may be 0"),
+			&cli.BoolFlag{Name: "apply", Usage: "request the plan's pilots at once, like `corral plan apply`"},
+			applyWaitFlag(), timeoutFlag(),
 			plotFlag(planPlot), scheduleOutFlag(), keyFlag()),
-		Action: creating(v.newPlan, (*api.Client).CreatePlan,
+		Action: creating(v.newPlan, createPlan,
 			func(c *cli.Context, cl *api.Client, made corral.Plan) error {
 				all, err := writeSchedule(c, cl, made)
 				if all {
-					return errors.Join(err, plotPlan(c, cl, made), infeasible(made))
+					err = errors.Join(err, plotPlan(c, cl, made), infeasible(made))
+				} else {
+					err = errors.Join(err, plotPlan(c, cl, made), v.showNew(made, c.Bool("explain")))
 				}
-				return errors.Join(err, plotPlan(c, cl, made), v.showNew(made, c.Bool("explain")))
+				if err != nil || !c.Bool("wait") || made.State != corral.PlanProvisioned {
+					return err
+				}
+				return v.awaitProvisioned(c, cl, made.ID)
 			}),
 		Subcommands: []*cli.Command{
 			planTable.listVerb(v.printer, planRows),
+			v.applyCommand(),
 			plans.verb("show", v.showKept, plotFlag(planPlot), scheduleOutFlag()),
 			v.validateCommand(),
 			plans.verb("revisions", printing((*api.Client).PlanRevisions, revisionTable.many(v.printer))),
@@ -118,7 +126,7 @@ func goalOf(c *cli.Context) (plan.Goal, error) {
 	}
 	if c.IsSet("deadline") {
 		var err error
-		if g.Deadline, _, err = deadlineOf(c, time.Now()); err != nil {
+		if g.Deadline, g.DeadlineAt, err = deadlineOf(c, time.Now()); err != nil {
 			return g, err
 		}
 	}
@@ -144,7 +152,11 @@ func (v planVerbs) newPlan(c *cli.Context) (api.NewPlan, error) {
 		overhead := corral.Seconds(c.Duration("overhead"))
 		n.Overhead = &overhead
 	}
-	var err error
+	n.Apply = c.Bool("apply")
+	err := checkApply(c)
+	if err != nil {
+		return n, err
+	}
 	if n.Profiles, err = profileVerbs(v).sourcesOfFlag(c); err != nil {
 		return n, err
 	}
@@ -193,8 +205,8 @@ func (v planVerbs) showNew(row corral.Plan, explain bool) error {
 		return infeasible(row)
 	}
 	document, _, err := documentOf(row)
-	if err == nil && row.ID != 0 && len(document.Pilots) > 0 { // a dry run has the id 0
-		v.say("request its pilots with `corral provision %d`", row.ID)
+	if err == nil && row.ID != 0 && row.State == corral.PlanReady && len(document.Pilots) > 0 { // a dry run has no id
+		v.say("request its pilots with `corral plan apply %d`", row.ID)
 	}
 	return err
 }

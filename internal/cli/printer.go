@@ -179,7 +179,7 @@ func withFlag(err error, flags []cli.Flag) string {
 	field, _, _ = strings.Cut(field, "[")  // and site_options[1] to the flag for site_options
 	name, special := flagOf[field]
 	if !special {
-		name = strings.ReplaceAll(strings.TrimSuffix(field, "_s"), "_", "-") // the name without its unit
+		name = strings.ReplaceAll(strings.TrimSuffix(strings.TrimSuffix(field, "_s"), "_at"), "_", "-") // the name without its unit
 	}
 	if lookup(flags, name) == nil {
 		e, placed := errors.AsType[*corral.Error](err)

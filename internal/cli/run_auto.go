@@ -29,7 +29,7 @@ type autoRun struct {
 	plan corral.Plan // the plan that the run carries out
 
 	predicted corral.Seconds // the plan's makespan
-	deadline  corral.Seconds // of the plan's goal; 0: none
+	goal      plan.Goal      // the plan's goal
 	hours     float64        // the plan's core-hours
 }
 
@@ -118,7 +118,7 @@ func (a *autoRun) predict(in *api.NewRun) error {
 	if err != nil {
 		return err
 	}
-	a.predicted, a.hours, a.deadline = document.Makespan, document.CoreHours, document.Goal.Deadline
+	a.predicted, a.hours, a.goal = document.Makespan, document.CoreHours, document.Goal
 	a.say("plan %d: %s, %d cpus at most; %s and %s predicted", a.plan.ID,
 		fmt.Sprintf("%d pilot(s)", len(document.Pilots)), document.PeakCPUs, brief(document.Makespan),
 		priced(document.Cost))
@@ -206,9 +206,10 @@ func (a *autoRun) compare(cl *api.Client, r corral.Run) error {
 		text += fmt.Sprintf("; %.4g core-hours predicted, %.4g held", a.hours, held)
 	}
 	a.say("%s", text)
-	if r.State == corral.RunSucceeded && a.deadline > 0 && took > a.deadline {
+	deadline := a.goal.From(a.plan.BeganAt).Deadline
+	if r.State == corral.RunSucceeded && deadline > 0 && took > deadline {
 		return corral.ErrorAt(corral.Missed, fmt.Sprintf("run %d", r.ID),
-			"all of its tasks are done, but after %s, and the deadline was %s", brief(took), a.deadline)
+			"all of its tasks are done, but after %s, and the deadline was %s", brief(took), deadline)
 	}
 	return nil
 }

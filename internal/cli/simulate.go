@@ -62,6 +62,7 @@ func (v planVerbs) simulate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	goal = goal.From(time.Now())
 	read, err := readPlan(c)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/kit/timetext"
+	"github.com/corral-pilot/corral/plan"
 )
 
 // durationFlag is a flag that accepts a duration, which needs a unit.
@@ -29,7 +30,8 @@ func deadlineFlag(usage, more string) cli.Flag {
 	return &cli.StringFlag{Name: "deadline", Usage: usage + " `D`, such as 6h, or by a time such as Friday 17:00" + more}
 }
 
-// deadlineOf reads the flag --deadline. The deadline is a positive duration or, if at is not zero, an instant.
+// deadlineOf reads the flag --deadline, which is either a positive duration or an instant; the other one is zero. An
+// instant is sent to corrald as one, so that a request repeated with its key remains the same.
 func deadlineOf(c *cli.Context, now time.Time) (within corral.Seconds, at time.Time, err error) {
 	if !c.IsSet("deadline") {
 		return 0, at, corral.ErrorAt(corral.Invalid, "--deadline", "is missing: give a duration such as 6h, or a time "+
@@ -39,6 +41,8 @@ func deadlineOf(c *cli.Context, now time.Time) (within corral.Seconds, at time.T
 	switch {
 	case err != nil:
 		return 0, at, err
+	case !at.IsZero():
+		return 0, at.UTC(), nil
 	case d <= 0:
 		return 0, at, corral.ErrorAt(corral.Invalid, "--deadline", "%s is not a positive duration", d)
 	case d < time.Millisecond:
@@ -49,8 +53,9 @@ func deadlineOf(c *cli.Context, now time.Time) (within corral.Seconds, at time.T
 
 // deadlineFromNow reads the flag --deadline as a duration from now.
 func deadlineFromNow(c *cli.Context) (corral.Seconds, error) {
-	within, _, err := deadlineOf(c, time.Now())
-	return within, err
+	now := time.Now()
+	within, at, err := deadlineOf(c, now)
+	return plan.Goal{Deadline: within, DeadlineAt: at}.From(now).Deadline, err
 }
 
 // momentOf reads an instant, which is not in the past, or a duration. It returns the duration from now in both cases, and

@@ -52,7 +52,9 @@ type Value struct {
 }
 
 // NewValue returns a flag's value with its default; read is Duration or Seconds.
-func NewValue(value time.Duration, read func(string) (time.Duration, error)) *Value { return &Value{value, read} }
+func NewValue(value time.Duration, read func(string) (time.Duration, error)) *Value {
+	return &Value{value, read}
+}
 
 // Set reads the value that a user has given.
 func (v *Value) Set(text string) (err error) {

@@ -102,7 +102,7 @@ func FuzzDuration(f *testing.F) {
 func TestInstants(t *testing.T) {
 	t.Parallel()
 	berlin := zone(t, "Europe/Berlin")
-	now := time.Date(2026, 12, 2, 16, 30, 0, 0, berlin) // a Wednesday
+	now := time.Date(2026, 12, 2, 16, 30, 0, 0, berlin)     // a Wednesday
 	for _, c := range []struct{ text, ahead, back string }{ // empty: refused
 		{"17:00", "2026-12-02T17:00:00+01:00", "2026-12-02T17:00:00+01:00"},
 		{"today 17:00:30", "2026-12-02T17:00:30+01:00", "2026-12-02T17:00:30+01:00"},

@@ -149,7 +149,7 @@ const (
 // view converts the sight to the input of a decision.
 func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) {
 	document := s.document
-	v := revision.View{Now: s.since(s.now).Round(time.Millisecond), Goal: document.Goal,
+	v := revision.View{Now: s.since(s.now).Round(time.Millisecond), Goal: document.Goal.From(s.plan.BeganAt),
 		Promise: time.Duration(document.Makespan), Before: s.before(), Grace: graceHere}
 	v.Shape = document.Asked.Shape
 	v.Problem.Sites, v.Without = s.sites()
