@@ -123,8 +123,8 @@ func (l *line) takeFlag(word string, rest []string) []string {
 	return rest[1:]
 }
 
-// repeatable reports whether a flag collects the values of its repetitions. Package cli would silently use the last value
-// of any other flag.
+// repeatable reports whether a flag collects the values of its repetitions. Package cli would silently use the last
+// value of any other flag.
 func repeatable(f cli.Flag) bool {
 	_, ok := f.(*cli.StringSliceFlag)
 	return ok

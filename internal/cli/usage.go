@@ -21,8 +21,8 @@ func (p *printer) usageCommand() *cli.Command {
 	return &cli.Command{
 		Name: "usage", Category: resources,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "since", Usage: "start at `TIME`, such as yesterday 09:00, or a duration ago, such as " +
-				"168h (default: with the first pilot)"},
+			&cli.StringFlag{Name: "since", Usage: "start at `TIME`, such as yesterday 09:00, or a duration ago, " +
+				"such as 168h (default: with the first pilot)"},
 			&cli.StringFlag{Name: "until", Usage: "end at `TIME`, likewise (default: now)"},
 			&cli.StringFlag{Name: "by", Value: "user,site,workflow",
 				Usage: "a line for each of `WHAT`, separated by commas"},

@@ -27,7 +27,8 @@ func secondsFlag(name string, value time.Duration, usage string) cli.Flag {
 
 // deadlineFlag is a flag for the end of work; deadlineOf reads it. Its help is usage and the forms, followed by more.
 func deadlineFlag(usage, more string) cli.Flag {
-	return &cli.StringFlag{Name: "deadline", Usage: usage + " `D`, such as 6h, or by a time such as Friday 17:00" + more}
+	return &cli.StringFlag{Name: "deadline",
+		Usage: usage + " `D`, such as 6h, or by a time such as Friday 17:00" + more}
 }
 
 // deadlineOf reads the flag --deadline, which is either a positive duration or an instant; the other one is zero. An
@@ -58,8 +59,8 @@ func deadlineFromNow(c *cli.Context) (corral.Seconds, error) {
 	return plan.Goal{Deadline: within, DeadlineAt: at}.From(now).Deadline, err
 }
 
-// momentOf reads an instant, which is not in the past, or a duration. It returns the duration from now in both cases, and
-// the instant as at, which is zero if the text is a duration.
+// momentOf reads an instant, which is not in the past, or a duration. It returns the duration from now in both cases,
+// and the instant as at, which is zero if the text is a duration.
 func momentOf(flag, text string, now time.Time) (d time.Duration, at time.Time, err error) {
 	if timetext.Instant(text) {
 		at, err = timetext.Ahead(text, now)
@@ -106,8 +107,8 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// timeOrAgo reads a time, which may be in the past, or a duration before now, and returns the time in UTC; an empty text
-// yields the zero time.
+// timeOrAgo reads a time, which may be in the past, or a duration before now, and returns the time in UTC; an empty
+// text yields the zero time.
 func timeOrAgo(flag, text string, now time.Time) (at time.Time, err error) {
 	if text == "" {
 		return time.Time{}, nil

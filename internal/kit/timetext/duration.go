@@ -28,8 +28,8 @@ var (
 	hours = regexp.MustCompile(`^()([0-9]+):([0-9]{2}):([0-9]{2})$`)
 )
 
-// Duration reads a duration: a number with units as in time.ParseDuration, HH:MM:SS, or D-HH[:MM[:SS]]. A number without
-// a unit, except 0, and two fields such as 1:30 are refused.
+// Duration reads a duration: a number with units as in time.ParseDuration, HH:MM:SS, or D-HH[:MM[:SS]]. A number
+// without a unit, except 0, and two fields such as 1:30 are refused.
 func Duration(text string) (time.Duration, error) {
 	if bare.MatchString(text) && strings.Trim(text, "0.") != "" {
 		return 0, fmt.Errorf("%q has no unit: write %ss or %sm", short(text), text, text)

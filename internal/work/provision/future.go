@@ -69,8 +69,8 @@ func CheckTime(row corral.Plan, p *plan.Plan) error {
 	if at.IsZero() || !end.After(at) {
 		return nil
 	}
-	return corral.ErrorAt(corral.Unsatisfiable, "plan", "it would end at %s if it began now, after its deadline at %s: "+
-		"make the plan again", end.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
+	return corral.ErrorAt(corral.Unsatisfiable, "plan", "it would end at %s if it began now, after its deadline at "+
+		"%s: make the plan again", end.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
 }
 
 // CheckOpen refuses a pilot that would be held during maintenance that its site has announced. It is called within the
