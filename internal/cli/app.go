@@ -76,8 +76,9 @@ func (p *printer) runLine(ctx context.Context, app *cli.App, args []string) erro
 		return nil
 	case l.version:
 		l = parse(app, append(l.global, "version"))
-	case l.wanting != nil: // the parser would use the next word of the sorted line as the value
-		return corral.Errorf(corral.Invalid, "%s wants a value; see `%s --help`", args[len(args)-1], l.name(app))
+	}
+	if err := l.check(app); err != nil {
+		return err
 	}
 	p.flags = l.ownFlag
 	app.Metadata = map[string]any{typedWords: args}
@@ -214,8 +215,8 @@ func notValue(flags []cli.Flag, name, value string, err error) error {
 		return err
 	}
 	switch flags[i].(type) {
-	case *cli.DurationFlag:
-		return fmt.Errorf("%s: %s is not a duration: want one such as 90s, 5m or 2h30m", dashed(name), value)
+	case *cli.GenericFlag: // its own value has formatted the error
+		return fmt.Errorf("%s: %s", dashed(name), err.Error()[len(badValue.FindString(err.Error())):])
 	case *cli.IntFlag:
 		return fmt.Errorf("%s: %s is not a whole number", dashed(name), value)
 	case *cli.Uint64Flag:

@@ -143,7 +143,9 @@ func candidates(ctx context.Context, l *line, last string) (found []string) {
 		return nil // the command does not exist
 	case len(l.commands) > 0:
 		for _, c := range l.commands {
-			found = append(found, c.Name)
+			if !c.Hidden {
+				found = append(found, c.Name)
+			}
 		}
 		return found
 	}

@@ -1,7 +1,7 @@
 package cli
 
 // plan makes corrald create a plan: which pilots to request so that a workflow meets its deadline or its budget.
-// provision requests the pilots. Both verbs use the plan that corrald stores; the plan's document is the planner's
+// plan apply requests the pilots. Both verbs use the plan that corrald stores; the plan's document is the planner's
 // result, which -o json prints.
 
 import (
@@ -24,7 +24,7 @@ import (
 
 var plans = noun[corral.PlanID]{name: "plan", key: idKey[corral.PlanID]}
 
-// planVerbs are the verbs for plans, including simulate and provision.
+// planVerbs are the verbs for plans, including simulate.
 type planVerbs struct{ *printer }
 
 func (v planVerbs) command() *cli.Command {
@@ -33,7 +33,7 @@ func (v planVerbs) command() *cli.Command {
 		Flags: append(slices.Concat(goalFlags(), estimateFlags(), pilotFlags(), planKindFlags()),
 			clusterFlag(),
 			&cli.StringFlag{Name: "run", Usage: "plan the rest of run `RUN`, in place of a workflow"},
-			&cli.DurationFlag{Name: "default-runtime", Usage: "assume `D` for a task without an estimate"},
+			durationFlag("default-runtime", 0, "assume `D` for a task without an estimate"),
 			&cli.StringFlag{Name: "clustering",
 				Usage: "`HOW` tasks become jobs: none, horizontal=N, runtime=D, label or vertical " +
 					"(default, and auto: the planner chooses)"},
@@ -48,21 +48,29 @@ func (v planVerbs) command() *cli.Command {
 			&cli.StringFlag{Name: "price", Usage: "assume `AMOUNT/PER` at all sites, such as 0.04USD/cpu-hour"},
 			&cli.StringFlag{Name: "billing",
 				Usage: "assume that each started `PERIOD` is billed: 1h, 1m, 1s, 10m-minimum"},
-			&cli.DurationFlag{Name: "overhead",
-				Usage: "assume `D` from the request for a pilot to its workers; may be 0"},
-			&cli.DurationFlag{Name: "queue-wait",
-				Usage: "assume that each pilot waits `D` in its queue, in place of the predicted wait"},
+			durationFlag("overhead", 0,
+				"assume `D` from the request for a pilot to its workers; may be 0"),
+			durationFlag("queue-wait", 0,
+				"assume that each pilot waits `D` in its queue, in place of the predicted wait"),
+			&cli.BoolFlag{Name: "apply", Usage: "request the plan's pilots at once, like `corral plan apply`"},
+			applyWaitFlag(), timeoutFlag(),
 			plotFlag(planPlot), scheduleOutFlag(), keyFlag()),
-		Action: v.byKind(creating(v.newPlan, (*api.Client).CreatePlan,
+		Action: v.byKind(creating(v.newPlan, createPlan,
 			func(c *cli.Context, cl *api.Client, made corral.Plan) error {
 				all, err := writeSchedule(c, cl, made)
 				if all {
-					return errors.Join(err, plotPlan(c, cl, made), infeasible(made))
+					err = errors.Join(err, plotPlan(c, cl, made), infeasible(made))
+				} else {
+					err = errors.Join(err, plotPlan(c, cl, made), v.showNew(made, c.Bool("explain")))
 				}
-				return errors.Join(err, plotPlan(c, cl, made), v.showNew(made, c.Bool("explain")))
+				if err != nil || !c.Bool("wait") || made.State != corral.PlanProvisioned {
+					return err
+				}
+				return v.awaitProvisioned(c, cl, made.ID)
 			})),
 		Subcommands: []*cli.Command{
 			planTable.listVerb(v.printer, planRows),
+			v.applyCommand(),
 			plans.verb("show", v.showKept, plotFlag(planPlot), scheduleOutFlag()),
 			v.validateCommand(),
 			plans.verb("revisions", printing((*api.Client).PlanRevisions, revisionTable.many(v.printer))),
@@ -92,7 +100,7 @@ func pilotFlags() []cli.Flag {
 // goalFlags returns the flags for the goal of a plan.
 func goalFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.DurationFlag{Name: "deadline", Usage: "end within `D`"},
+		deadlineFlag("end within", ""),
 		&cli.StringFlag{Name: "budget", Usage: "cost at most `AMOUNT`, such as 40ch, 12USD or 500SU"},
 		&cli.StringFlag{Name: "objective", Usage: "minimize `WHAT`: makespan, cost, cpus or tradeoff (default: " +
 			"cost with a deadline, makespan with a budget, else tradeoff)"},
@@ -119,13 +127,10 @@ func goalOf(c *cli.Context) (plan.Goal, error) {
 		g.Objective = plan.Tradeoff
 	}
 	if c.IsSet("deadline") {
-		switch d := c.Duration("deadline"); {
-		case d <= 0:
-			return g, corral.ErrorAt(corral.Invalid, "--deadline", "%s is not a positive duration", d)
-		case d < time.Millisecond:
-			return g, corral.ErrorAt(corral.Invalid, "--deadline", "%s is shorter than a millisecond", d)
+		var err error
+		if g.Deadline, g.DeadlineAt, err = deadlineOf(c, time.Now()); err != nil {
+			return g, err
 		}
-		g.Deadline = corral.Seconds(c.Duration("deadline"))
 	}
 	if c.IsSet("budget") {
 		amount, err := cost.ParseAmount(c.String("budget"))
@@ -153,7 +158,11 @@ func (v planVerbs) newPlan(c *cli.Context) (api.NewPlan, error) {
 		wait := corral.Seconds(c.Duration("queue-wait"))
 		n.QueueWait = &wait
 	}
-	var err error
+	n.Apply = c.Bool("apply")
+	err := checkApply(c)
+	if err != nil {
+		return n, err
+	}
 	if n.Profiles, err = profileVerbs(v).sourcesOfFlag(c); err != nil {
 		return n, err
 	}
@@ -205,8 +214,8 @@ func (v planVerbs) showNew(row corral.Plan, explain bool) error {
 		return infeasible(row)
 	}
 	document, _, err := documentOf(row)
-	if err == nil && row.ID != 0 && len(document.Pilots) > 0 { // a dry run has the id 0
-		v.say("request its pilots with `corral provision %d`", row.ID)
+	if err == nil && row.ID != 0 && row.State == corral.PlanReady && len(document.Pilots) > 0 { // a dry run has no id
+		v.say("request its pilots with `corral plan apply %d`", row.ID)
 	}
 	return err
 }

@@ -187,6 +187,11 @@ func ensembleRequestOf(c *cli.Context) (in forecast.EnsembleRequest, err error) 
 	if in.Delay < 0 {
 		return in, corral.ErrorAt(corral.Invalid, "--overhead", "%s is negative", in.Delay)
 	}
+	if c.IsSet("deadline") {
+		if in.Deadline, err = deadlineFromNow(c); err != nil {
+			return in, err
+		}
+	}
 	if c.IsSet("error") {
 		in.Errors, err = sim.ParseSpreads(c.String("error"))
 		if err != nil {
@@ -195,20 +200,6 @@ func ensembleRequestOf(c *cli.Context) (in forecast.EnsembleRequest, err error) 
 		in.Error = in.Errors[0]
 	}
 	return in, nil
-}
-
-// seconds reads a duration; a number without a unit is in seconds.
-func seconds(c *cli.Context, flag string) (corral.Seconds, error) {
-	text := c.String(flag)
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		d, err = time.ParseDuration(text + "s")
-	}
-	if err != nil || d <= 0 {
-		return 0, corral.ErrorAt(corral.Invalid, "--"+flag, "%.40q is not a positive duration such as 6h or 21600",
-			text)
-	}
-	return corral.Seconds(d.Round(time.Millisecond)), nil
 }
 
 // showOutcome prints a line for each workflow, and the total cost.

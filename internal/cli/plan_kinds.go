@@ -34,9 +34,8 @@ func planKindFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "offers", Usage: "reserve slots of `FILE`, in CSV; may be repeated"},
 		&cli.BoolFlag{Name: "slots", Usage: "reserve slots that the queues of --site have free now"},
-		&cli.DurationFlag{Name: "transfer", Usage: "slots: moving data from one site to another takes `D`"},
-		&cli.DurationFlag{Name: "walltime", Usage: "an ensemble: a pilot is held for `D` (default: machines are held " +
-			"for any time)"},
+		durationFlag("transfer", 0, "slots: moving data from one site to another takes `D`"),
+		durationFlag("walltime", 0, "an ensemble: a pilot is held for `D` (default: machines are held for any time)"),
 		&cli.IntFlag{Name: "most", Usage: "an ensemble: hold `N` machines at once at most (default: no limit)"},
 		&cli.IntFlag{Name: "grid", Usage: "an ensemble: simulate `N` budgets and `N` deadlines, up to --budget and " +
 			"--deadline (default: to where nearly all workflows are completed)"},

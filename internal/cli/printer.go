@@ -179,7 +179,8 @@ func withFlag(err error, flags []cli.Flag) string {
 	field, _, _ = strings.Cut(field, "[")  // and site_options[1] to the flag for site_options
 	name, special := flagOf[field]
 	if !special {
-		name = strings.ReplaceAll(strings.TrimSuffix(field, "_s"), "_", "-") // the name without its unit
+		name, _ = strings.CutSuffix(strings.TrimSuffix(field, "_s"), "_at") // the name without its unit
+		name = strings.ReplaceAll(name, "_", "-")
 	}
 	if lookup(flags, name) == nil {
 		e, placed := errors.AsType[*corral.Error](err)

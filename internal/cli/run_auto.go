@@ -208,7 +208,7 @@ func (a *autoRun) compare(cl *api.Client, r corral.Run) error {
 	if a.plan.ID == 0 || !r.State.Over() {
 		return nil
 	}
-	goal, predicted := a.document.Goal, a.document.Makespan
+	goal, predicted := a.document.Goal.From(a.plan.BeganAt), a.document.Makespan
 	took := corral.Seconds(r.EndedAt.Sub(a.plan.BeganAt))
 	text := fmt.Sprintf("plan %d: %s predicted, %s taken (%+.0f %%)", a.plan.ID, brief(predicted), brief(took),
 		100*(float64(took)/float64(max(predicted, 1))-1))
@@ -219,7 +219,7 @@ func (a *autoRun) compare(cl *api.Client, r corral.Run) error {
 	a.say("%s", text)
 	if left := r.Tasks.Total - r.Tasks.Done; r.State == corral.RunStalled && goal.Budget != nil && left > 0 {
 		a.say("plan %d: the budget of %s leaves %d of %d tasks undone; to go on: `corral plan --run %d --budget AMOUNT`, "+
-			"`corral provision PLAN` and `corral runs resume %d`", a.plan.ID, *goal.Budget, left, r.Tasks.Total, r.ID, r.ID)
+			"`corral plan apply PLAN` and `corral runs resume %d`", a.plan.ID, *goal.Budget, left, r.Tasks.Total, r.ID, r.ID)
 	}
 	if r.State != corral.RunSucceeded {
 		return nil

@@ -145,7 +145,7 @@ func (s sight) since(at time.Time) time.Duration { return at.Sub(s.plan.BeganAt)
 // view converts the sight to the input of a decision.
 func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) {
 	document := s.document
-	v := revision.View{Now: s.since(s.now).Round(time.Millisecond), Goal: document.Goal,
+	v := revision.View{Now: s.since(s.now).Round(time.Millisecond), Goal: document.Goal.From(s.plan.BeganAt),
 		Promise: time.Duration(document.Makespan), Before: s.before(), Guesses: plan.Guesses(document.Estimates)}
 	v.Shape = document.Asked.Shape
 	v.Problem.Sites, v.Without = s.sites()
