@@ -70,7 +70,6 @@ var exceptions = map[string]string{
 	"internal/decide/attempt → internal/node/jobfiles":   "decides about what an order asks for and a report says",
 	"internal/decide/reconcile → internal/node/jobfiles": "the time that a pilot keeps for leaving",
 	"plan/sim → internal/node/jobfiles":                  "simulated pilots get the orders of real ones",
-	"plan/selection → condor/classad":                    "requirements and ranks are written as ClassAds",
 	"internal/cli → internal/embedded/ptrace":            "corral trace watches a command here",
 	"internal/work/planning → internal/sites/admission":  "which workers a cluster has now",
 }
