@@ -14,6 +14,17 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
+var hourly = cost.Billing{Period: time.Hour}
+
+func rate(t *testing.T, s string) cost.Rate {
+	t.Helper()
+	r, err := cost.ParseRate(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func TestParseAmount(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]struct {
@@ -121,7 +132,7 @@ func TestParseBillingAndRate(t *testing.T) {
 		t.Errorf("ParseRate = %v", r)
 	}
 	for in, word := range map[string]string{
-		"": "decimal", "1USD": "cpu-hour", "1USD/week": "cpu-hour", "x/cpu-hour": "decimal", "1/cpu-hour": "unit",
+		"": "decimal", "1USD": "cpu-hour", "1USD/week": "cpu-hour", "1USD/GB": "cpu-hour", "x/cpu-hour": "decimal", "1/cpu-hour": "unit",
 	} {
 		r, err := cost.ParseRate(in)
 		checkRefused(t, "ParseRate", in, r, err, word)
@@ -232,51 +243,6 @@ func TestMoneySaturates(t *testing.T) {
 	if got := cost.Money(math.MinInt64).Plus(-1); got != math.MinInt64 {
 		t.Errorf("below the range: %d", got)
 	}
-	if actual, billed := rate(t, "1USD/GB").Charge(year, hourly); actual != 0 || billed != 0 {
-		t.Errorf("a price per GB of cpus: %d, %d", actual, billed)
-	}
-}
-
-const pricesHeader = "list,item,price,unit,per\n"
-
-func TestReadPricesRefuses(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"":                                              "p.csv: the file is empty",
-		"a,b,c,d,e\n":                                   "p.csv:1: the first line is not",
-		pricesHeader + "a,b\n":                          "p.csv:2: the number of fields is not 5",
-		pricesHeader + ",vm,1,USD,GB\n":                 "p.csv:2: \"\" must be a name",
-		pricesHeader + "a,vm,-1,USD,GB\n":               "p.csv:2: \"-1\" is negative",
-		pricesHeader + "a,vm,1,usd,GB\n":                "p.csv:2: unit \"usd\"",
-		pricesHeader + "a,vm,1,USD,kB\n":                "p.csv:2: \"kB\" must be one of",
-		pricesHeader + "a,s3-put,1,USD,GB\n":            "p.csv:2: the price of s3-put must be per 1000-requests, not per GB",
-		pricesHeader + "a,vm,1,USD,GB\na,vm,1,USD,GB\n": "p.csv:3: list a has a second price for vm",
-		pricesHeader + "a,vm,1,USD,GB\na,x,1,EUR,GB\n":  "p.csv:3: list a mixes prices in USD and EUR",
-		pricesHeader + strings.Repeat("x", 5<<20):       "p.csv: longer than 4 MiB",
-	} {
-		_, err := cost.ReadPrices(strings.NewReader(text), "p.csv")
-		checkRefused(t, "ReadPrices", text, nil, err, want)
-	}
-	if _, err := cost.Published()["ec2-2010"].EBS(1, 1, 1); corral.KindOf(err) != corral.NotFound {
-		t.Errorf("a price that the list lacks: %v", err)
-	}
-}
-
-func FuzzReadPrices(f *testing.F) {
-	f.Add(pricesHeader + "a,vm,0.68,USD,host-hour\na,s3-put,1,USD,1000-requests\nb,vm,1,ch,cpu-hour\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		lists, err := cost.ReadPrices(strings.NewReader(text), "p.csv")
-		if err != nil && (corral.KindOf(err) != corral.Invalid || !strings.HasPrefix(err.Error(), "p.csv")) {
-			t.Errorf("error without kind or place: %v", err)
-		}
-		for _, p := range lists {
-			for item, r := range p.Rates {
-				if r.Price < 0 {
-					t.Errorf("%s: %v", item, r)
-				}
-			}
-		}
-	})
 }
 
 func TestPareto(t *testing.T) {
@@ -313,31 +279,6 @@ func TestParetoAgreesWithTheDefinition(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestJudge(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		runtime, cost float64
-		want          cost.Verdict
-	}{
-		{-0.38, -0.08, cost.Better}, {-0.1, 0, cost.Better}, {0, -0.1, cost.Better},
-		{0.02, 0.15, cost.Worse}, {0.1, 0, cost.Worse}, {0, 0.1, cost.Worse},
-		{-0.2, 0.1, cost.Worth}, {-0.1, 0.2, cost.NotWorth},
-		{0.1, -0.2, cost.Worth}, {0.2, -0.1, cost.NotWorth},
-		{-0.1, 0.1, cost.Even}, {0.1, -0.1, cost.Even}, {0, 0, cost.Even},
-	} {
-		if got := (cost.Change{Runtime: c.runtime, Cost: c.cost}).Judge(); got != c.want {
-			t.Errorf("runtime %+v, cost %+v: %s, want %s", c.runtime, c.cost, got, c.want)
-		}
-	}
-	got := cost.ChangeOf(cost.Point{Makespan: 100, Cost: 0}, cost.Point{Makespan: 50, Cost: 3})
-	if got.Runtime != -0.5 || !math.IsInf(got.Cost, 1) || got.Ratio() != 0 || got.Judge() != cost.NotWorth {
-		t.Errorf("from nothing: %+v", got)
-	}
-	if same := cost.ChangeOf(cost.Point{}, cost.Point{}); same.Ratio() != 0 || same.Judge() != cost.Even {
-		t.Errorf("no change: %+v", same)
-	}
 }
 
 func TestMarginals(t *testing.T) {
