@@ -57,7 +57,7 @@ type Goal struct {
 	Objective Objective      `json:"objective"`
 	Deadline  corral.Seconds `json:"deadline_s,omitempty"` // 0: none
 	Budget    *cost.Amount   `json:"budget,omitempty"`
-	Tradeoff  float64        `json:"tradeoff"` // 0: only the makespan matters; 1: only the cost
+	Tradeoff  Share          `json:"tradeoff"` // weight of the cost; 0: only the makespan matters
 	// Required probability of meeting the deadline; 0: the estimates are trusted.
 	Confidence float64 `json:"confidence,omitempty"`
 }

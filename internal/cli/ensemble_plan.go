@@ -254,13 +254,13 @@ func ensembleRequestOf(c *cli.Context) (in forecast.EnsembleRequest, err error) 
 		}
 		in.Margin = &margin.Money
 	}
-	for flag, to := range map[string]**ensemble.Share{
+	for flag, to := range map[string]**plan.Share{
 		"alpha": &in.Alpha, "u-low": &in.Low, "u-high": &in.High, "vmax": &in.Scaling,
 	} {
 		if !c.IsSet(flag) {
 			continue
 		}
-		share, err := ensemble.ParseShare(c.String(flag))
+		share, err := plan.ParseShare(c.String(flag))
 		if err != nil {
 			return in, corral.ErrorAt(corral.Invalid, "--"+flag, "%w", err)
 		}

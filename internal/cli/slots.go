@@ -1,7 +1,7 @@
 package cli
 
 // slots plans workflows on slots that sites offer; the plan is made in this program, not in corrald. The offers are
-// from a file, from a simulated site with other jobs in its queue, or from real sites (site_slots.go).
+// from a file, or from real sites (site_slots.go).
 
 import (
 	"errors"
@@ -14,13 +14,10 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/cli/forecast"
 	"github.com/corral-pilot/corral/internal/kit/input"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
-	"github.com/corral-pilot/corral/plan/planner/besteffort"
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
-	"github.com/corral-pilot/corral/plan/sim/market"
-	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
@@ -42,9 +39,6 @@ func (v slotVerbs) command() *cli.Command {
 				Flags: append(offerFlags(),
 					&cli.StringFlag{Name: "tradeoff", Value: "0.5", Usage: "weigh cost by `A`, makespan by 1-A: 0 is " +
 						"the shortest makespan, 1 the least cost"},
-					&cli.BoolFlag{Name: "compare", Usage: "compare slots with jobs, a pilot, and prices"},
-					&cli.DurationFlag{Name: "job-overhead", Value: time.Second,
-						Usage: "with --compare: a job takes `D` in addition to its task"},
 					&cli.StringFlag{Name: "deadline", Usage: "end within `D`, such as 6h; a bare number is seconds"},
 					&cli.StringFlag{Name: "budget", Usage: "spend `AMOUNT` at most, such as 40SU"},
 					&cli.DurationFlag{Name: "transfer", Usage: "moving data from one site to another takes `D`"},
@@ -64,55 +58,37 @@ func offerFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "site",
 			Usage: "use the free slots in `SITE`'s queue; may be repeated"},
 		&cli.StringFlag{Name: "queue", Usage: "look at queue `NAME` of these sites (default: each site's own)"},
-		&cli.StringFlag{Name: "background", Usage: "use the slots of a simulated site among the jobs of " +
-			"`WHAT`, a trace in SWF, or lublin:LOAD"},
-		&cli.StringFlag{Name: "queue-policy", Usage: "serve that queue by `POLICY`: fcfs, easy or conservative " +
-			"(default: conservative)"},
-		&cli.IntFlag{Name: "cpus", Usage: "give the machine with that queue `N` cpus (default: as the trace's header " +
-			"says)"},
-		&cli.DurationFlag{Name: "at", Value: 7 * 24 * time.Hour, Usage: "start `D` after the first of those jobs"},
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed random numbers with `N`"},
 	}
 }
 
-// sources returns the sources of slots that the flags specify, and the queues of simulated sites.
-func (v slotVerbs) sources(c *cli.Context) (sources []slot.Source, queues []*queue.Queue, err error) {
-	files, live, what := c.StringSlice("slots"), c.StringSlice("site"), c.String("background")
-	switch {
-	case len(files)+len(live) == 0 && what == "":
-		return nil, nil, corral.Errorf(corral.Invalid,
-			"name a source of slots: --site SITE, --slots FILE, or --background WHAT")
-	case len(files)+len(live) > 0 && what != "":
-		return nil, nil, corral.ErrorAt(corral.Invalid, "--background", "cannot be used with --slots or --site")
-	case what != "":
-		return v.simulatedSource(c, what)
-	}
-	for _, flag := range []string{"queue-policy", "cpus", "at"} {
-		if c.IsSet(flag) {
-			return nil, nil, corral.ErrorAt(corral.Invalid, "--"+flag, "requires --background")
-		}
+// sources returns the sources of slots that the flags specify.
+func (v slotVerbs) sources(c *cli.Context) (sources []slot.Source, err error) {
+	files, live := c.StringSlice("slots"), c.StringSlice("site")
+	if len(files)+len(live) == 0 {
+		return nil, corral.Errorf(corral.Invalid, "name a source of slots: --site SITE, or --slots FILE")
 	}
 	if c.IsSet("queue") && len(live) == 0 {
-		return nil, nil, corral.ErrorAt(corral.Invalid, "--queue", "requires --site")
+		return nil, corral.ErrorAt(corral.Invalid, "--queue", "requires --site")
 	}
 	if sources, err = v.liveSources(c, live); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, file := range files {
 		f, err := input.Open(file)
 		if err != nil {
-			return nil, nil, corral.ErrorAt(corral.Invalid, file, "%w", errors.Unwrap(err))
+			return nil, corral.ErrorAt(corral.Invalid, file, "%w", errors.Unwrap(err))
 		}
 		all, err := slot.ReadCSV(f, file)
 		f.Close()
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		for _, o := range all {
 			sources = append(sources, slot.Fixed(o))
 		}
 	}
-	return sources, nil, nil
+	return sources, nil
 }
 
 // liveSources returns the sources of slots at real sites.
@@ -137,37 +113,6 @@ func (v slotVerbs) liveSources(c *cli.Context, sites []string) (sources []slot.S
 	return sources, nil
 }
 
-// simulatedSource returns a simulated site whose queue contains the jobs of a trace, or of a model, at one instant.
-func (v slotVerbs) simulatedSource(c *cli.Context, what string) ([]slot.Source, []*queue.Queue, error) {
-	m, at := queue.Machine{Policy: queue.Conservative, Processors: c.Int("cpus")}, c.Duration("at")
-	if policy := c.String("queue-policy"); policy != "" {
-		m.Policy = queue.Discipline(policy)
-	}
-	switch {
-	case !m.Policy.Valid():
-		return nil, nil, corral.ErrorAt(corral.Invalid, "--queue-policy",
-			"%.40q is none of fcfs, easy and conservative", m.Policy)
-	case c.IsSet("cpus") && (m.Processors < 1 || m.Processors > maxMachine):
-		return nil, nil, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not between 1 and %d", m.Processors,
-			maxMachine)
-	case at < 0:
-		return nil, nil, corral.ErrorAt(corral.Invalid, "--at", "%s is before the first job", at)
-	}
-	trace, err := backgroundOf(c, what, &m)
-	if err != nil {
-		return nil, nil, err
-	}
-	if last := trace.Jobs[len(trace.Jobs)-1].Submit; at > last {
-		return nil, nil, corral.ErrorAt(corral.Invalid, "--at", "the last job was submitted after %s",
-			brief(corral.Seconds(last)))
-	}
-	q := queue.New(m, trace.Jobs)
-	q.Advance(at.Truncate(time.Millisecond), nil)
-	v.say("%d cpus by %s, where %d jobs run and %d wait", m.Processors, m.Policy, q.Running(), q.Waiting())
-	site := &market.Advertiser{Name: "simulated", Queue: q, Price: 1_000_000}
-	return []slot.Source{site}, []*queue.Queue{q}, nil
-}
-
 // An offeredSlot is a line of a list of slots.
 type offeredSlot struct {
 	Site       string         `json:"site"`
@@ -182,7 +127,7 @@ type offeredSlot struct {
 }
 
 func (v slotVerbs) list(c *cli.Context) error {
-	sources, _, err := v.sources(c)
+	sources, err := v.sources(c)
 	if err != nil {
 		return err
 	}
@@ -246,10 +191,7 @@ func (v slotVerbs) plan(c *cli.Context) error {
 	if problem.Work, err = v.estimatedWork(c, c.Args().First()); err != nil {
 		return err
 	}
-	if c.Bool("compare") {
-		return v.compare(c, problem.Work, in)
-	}
-	sources, queues, err := v.sources(c)
+	sources, err := v.sources(c)
 	if err != nil {
 		return err
 	}
@@ -262,13 +204,6 @@ func (v slotVerbs) plan(c *cli.Context) error {
 	b, err := forecast.BookSlots(problem, in)
 	if err != nil {
 		return err
-	}
-	if queues != nil {
-		makespan, err := besteffort.Run(problem, queues)
-		if err != nil {
-			return err
-		}
-		b.BestEffort = (*corral.Seconds)(&makespan)
 	}
 	return v.showBooking(b)
 }
@@ -283,7 +218,7 @@ func slotRequestOf(c *cli.Context) (in forecast.SlotRequest, err error) {
 	if n := in.Search.Generations; n < 1 || n > 10_000 {
 		return in, corral.ErrorAt(corral.Invalid, "--generations", "%d is not between 1 and 10000", n)
 	}
-	if in.TradeOff, err = ensemble.ParseShare(c.String("tradeoff")); err != nil || in.TradeOff > ensemble.Whole {
+	if in.TradeOff, err = plan.ParseShare(c.String("tradeoff")); err != nil || in.TradeOff > plan.Whole {
 		return in, corral.ErrorAt(corral.Invalid, "--tradeoff",
 			"%.40q is not a number between 0, for the shortest makespan, and 1, for the least cost",
 			c.String("tradeoff"))
@@ -319,9 +254,6 @@ func (v slotVerbs) showBooking(b *forecast.Booking) error {
 	}
 	fmt.Fprintf(v.out, "\nmakespan %s, cost %s, of at least %s, with %d of %d slots\n", brief(b.Makespan),
 		priced(b.Cost), priced(b.LeastCost), b.Used(), b.Offered)
-	if b.BestEffort != nil {
-		fmt.Fprintf(v.out, "without slots, each task as a job in the queue: makespan %s\n", brief(*b.BestEffort))
-	}
 	if len(b.Front) > 1 {
 		fmt.Fprintf(v.out, "\nwhat could be had instead, by --tradeoff:\n")
 		return alternativeTable.list(v.printer, b.Front)

@@ -16,21 +16,22 @@ type Point struct {
 	Cost     Money
 }
 
-// Pareto returns the indices of the points that no other point dominates, sorted by makespan, then cost, then index.
-// One point dominates another if it is neither slower nor more expensive, and not equal. Equal points are either all
-// kept or all omitted.
-func Pareto(points []Point) []int {
+// Pareto returns the indices of the points of the front, by ascending makespan and thereby descending cost: no other point
+// is neither slower nor more expensive. Of equal points only the first by tie is kept, which may be nil, then by index.
+func Pareto(points []Point, tie func(i, j int) int) (front []int) {
 	order := make([]int, len(points))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(i, j int) int {
+	slices.SortStableFunc(order, func(i, j int) int {
 		a, b := points[i], points[j]
-		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.Cost, b.Cost), cmp.Compare(i, j))
+		if before := cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.Cost, b.Cost)); before != 0 || tie == nil {
+			return before
+		}
+		return tie(i, j)
 	})
-	var front []int
 	for _, i := range order {
-		if n := len(front); n == 0 || points[i].Cost < points[front[n-1]].Cost || points[i] == points[front[n-1]] {
+		if n := len(front); n == 0 || points[i].Cost < points[front[n-1]].Cost {
 			front = append(front, i)
 		}
 	}

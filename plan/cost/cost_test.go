@@ -251,15 +251,18 @@ func TestPareto(t *testing.T) {
 		{4 * time.Hour, 10}, {2 * time.Hour, 30}, {4 * time.Hour, 10},
 		{4 * time.Hour, 20}, {3 * time.Hour, 30}, {8 * time.Hour, 5},
 	}
-	if got := cost.Pareto(points); !slices.Equal(got, []int{1, 0, 2, 5}) {
-		t.Errorf("Pareto = %v: equal points stay together, one that is as fast and dearer goes", got)
+	if got := cost.Pareto(points, nil); !slices.Equal(got, []int{1, 0, 5}) {
+		t.Errorf("Pareto = %v: of equal points the first stays, one that is as fast and more expensive is dropped", got)
 	}
-	if got := cost.Pareto(nil); got != nil {
+	if got := cost.Pareto(points, func(i, j int) int { return j - i }); !slices.Equal(got, []int{1, 2, 5}) {
+		t.Errorf("Pareto = %v: of equal points the first by tie stays", got)
+	}
+	if got := cost.Pareto(nil, nil); got != nil {
 		t.Errorf("Pareto of nothing = %v", got)
 	}
 }
 
-// A point is in the set if and only if no other point dominates it.
+// A point is in the set if and only if no other point dominates it, and no earlier point equals it.
 func TestParetoAgreesWithTheDefinition(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -269,9 +272,9 @@ func TestParetoAgreesWithTheDefinition(t *testing.T) {
 				Makespan: time.Duration(small.Draw(t, "makespan")), Cost: cost.Money(small.Draw(t, "cost")),
 			}
 		}), 0, 12).Draw(t, "points")
-		front := cost.Pareto(points)
+		front := cost.Pareto(points, nil)
 		for i, p := range points {
-			dominated := slices.ContainsFunc(points, func(q cost.Point) bool {
+			dominated := slices.Contains(points[:i], p) || slices.ContainsFunc(points, func(q cost.Point) bool {
 				return q.Makespan <= p.Makespan && q.Cost <= p.Cost && q != p
 			})
 			if dominated == slices.Contains(front, i) {

@@ -3,13 +3,13 @@ package planner
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
 )
 
 // choose returns the best outcome within the goal's deadline and budget.
@@ -22,23 +22,41 @@ func (p *planning) choose(all []outcome) (best outcome, ok bool) {
 
 // best returns the index of the best outcome within the goal's deadline and budget.
 func (p *planning) best(all []outcome) (best int, ok bool) {
-	var within []outcome
-	var at []int
+	if order := ranked(p.Goal, all); len(order) > 0 {
+		return order[0], true
+	}
+	return 0, false
+}
+
+// ranked returns the indices of the outcomes that the goal admits, the best first. Outcomes beyond the deadline or the
+// budget still serve as references for the weighing; those beyond a site's limit do not.
+func ranked(goal plan.Goal, all []outcome) []int {
+	var possible []int
+	var candidates []plan.Candidate
 	for k, o := range all {
-		if excess(p.Goal, o) == "" {
-			within, at = append(within, o), append(at, k)
+		if o.limit == "" {
+			possible = append(possible, k)
+			candidates = append(candidates, plan.Candidate{Point: o.point(), CPUs: o.peak, Outside: excess(goal, o) != ""})
 		}
 	}
-	if len(within) == 0 {
-		return 0, false
+	order := goal.Order(candidates, func(i, j int) int {
+		a, b := all[possible[i]], all[possible[j]]
+		return cmp.Or(cmp.Compare(a.held, b.held), a.pilots-b.pilots)
+	})
+	for i, k := range order {
+		order[i] = possible[k]
 	}
-	better := order(p.Goal, within)
-	for k := range within {
-		if better(within[k], within[best]) < 0 {
-			best = k
-		}
+	return order
+}
+
+// point returns the figures by which outcomes are compared. Their cost is an amount of money, or held microseconds of a
+// cpu if no site has a price: a planning uses the same measure for all outcomes.
+func (o outcome) point() cost.Point {
+	p := cost.Point{Makespan: time.Duration(o.Makespan), Cost: o.Cost.Money}
+	if !priced(o.of.Sites) {
+		p.Cost = cost.Money(o.held.Microseconds())
 	}
-	return at[best], true
+	return p
 }
 
 // excess describes the bound of the goal or the limit of a site that an outcome violates; it returns "" if the outcome
@@ -53,45 +71,6 @@ func excess(goal plan.Goal, o outcome) string {
 		return fmt.Sprintf("the budget of %s: it costs %s", *goal.Budget, o.Cost)
 	}
 	return ""
-}
-
-// order returns the comparison of outcomes for a goal. Ties are broken by cost, then by the peak of cpus, the number of
-// pilots, and the makespan.
-func order(goal plan.Goal, all []outcome) func(a, b outcome) int {
-	rest := func(a, b outcome) int {
-		return cmp.Or(cmp.Compare(a.Cost.Money, b.Cost.Money), cmp.Compare(a.held, b.held), a.peak-b.peak,
-			a.pilots-b.pilots,
-			cmp.Compare(a.Makespan, b.Makespan))
-	}
-	switch goal.Objective {
-	case plan.Makespan:
-		return func(a, b outcome) int { return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), rest(a, b)) }
-	case plan.CPUs:
-		return func(a, b outcome) int { return cmp.Or(a.peak-b.peak, rest(a, b)) }
-	case plan.Tradeoff:
-		soonest := slices.MinFunc(all, func(a, b outcome) int { return cmp.Compare(a.Makespan, b.Makespan) }).Makespan
-		cheapest := math.Inf(1) // among the outcomes that cost anything: present pilots are free
-		for _, o := range all {
-			if d := o.dear(); d > 0 {
-				cheapest = min(cheapest, d)
-			}
-		}
-		score := func(o outcome) float64 {
-			return goal.Tradeoff*o.dear()/max(cheapest, 1e-9) +
-				(1-goal.Tradeoff)*float64(o.Makespan)/float64(max(soonest, 1))
-		}
-		return func(a, b outcome) int { return cmp.Or(cmp.Compare(score(a), score(b)), rest(a, b)) }
-	}
-	return rest
-}
-
-// dear returns the cost of an outcome as a number: an amount of money, or core-hours if no site has a price. A planning
-// uses the same measure for all outcomes, because money and hours cannot be compared.
-func (o outcome) dear() float64 {
-	if priced(o.of.Sites) {
-		return o.Cost.Money.Units()
-	}
-	return o.held.Hours()
 }
 
 // priced reports whether any site has a price.
@@ -110,22 +89,15 @@ func front(all []outcome) []plan.Point {
 
 // frontier returns the indices of the outcomes of the front, by makespan.
 func frontier(all []outcome) (some []int) {
-	var sorted []int
+	var possible []int
+	var points []cost.Point
 	for k, o := range all {
 		if o.limit == "" {
-			sorted = append(sorted, k)
+			possible, points = append(possible, k), append(points, o.point())
 		}
 	}
-	slices.SortStableFunc(sorted, func(i, j int) int {
-		a, b := &all[i], &all[j]
-		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.dear(), b.dear()), a.peak-b.peak)
-	})
-	var least float64
-	for _, k := range sorted {
-		if d := all[k].dear(); len(some) == 0 || d < least {
-			least = d
-			some = append(some, k)
-		}
+	for _, k := range cost.Pareto(points, func(i, j int) int { return all[possible[i]].peak - all[possible[j]].peak }) {
+		some = append(some, possible[k])
 	}
 	return some
 }
@@ -212,11 +184,11 @@ func beyond(end, deadline corral.Seconds) time.Duration {
 }
 
 func sooner(a, b outcome) int {
-	return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.dear(), b.dear()))
+	return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.point().Cost, b.point().Cost))
 }
 
 func cheaper(a, b outcome) int {
-	return cmp.Or(cmp.Compare(a.dear(), b.dear()), cmp.Compare(a.Makespan, b.Makespan))
+	return cmp.Or(cmp.Compare(a.point().Cost, b.point().Cost), cmp.Compare(a.Makespan, b.Makespan))
 }
 
 // without returns the outcomes that lack a property.

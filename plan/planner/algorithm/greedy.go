@@ -11,9 +11,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner"
-	"github.com/corral-pilot/corral/plan/planner/greedy"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 	"github.com/corral-pilot/corral/plan/slot"
 )
@@ -99,7 +97,7 @@ func (s *stage) on(cpus int) (takes time.Duration, ok bool) {
 // whether this pays off.
 
 // weighings lists the trade-offs with which the greedy algorithm makes choices. The goal decides among the results.
-var weighings = []ensemble.Share{0, ensemble.Whole / 4, ensemble.Whole / 2, ensemble.Whole * 3 / 4, ensemble.Whole}
+var weighings = []plan.Share{0, plan.Whole / 4, plan.Whole / 2, plan.Whole * 3 / 4, plan.Whole}
 
 // greedily returns a choice of slots for each trade-off with which every stage has a place.
 func greedily(q Question) (choices [][]planner.Slot) {
@@ -115,7 +113,7 @@ func greedily(q Question) (choices [][]planner.Slot) {
 
 // placed assigns to each stage in turn the place with the lowest weight. It considers all sites and doubling widths,
 // and for each the earliest place at which the pilot's workers are ready after the previous stage.
-func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share) (all []planner.Slot, ok bool) {
+func placed(p plan.Problem, parts [][]*stage, alpha plan.Share) (all []planner.Slot, ok bool) {
 	rooms := make([]*slot.Profile, len(p.Sites))
 	for i := range p.Sites {
 		rooms[i] = roomOf(&p.Sites[i])
@@ -123,7 +121,7 @@ func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share) (all []plann
 	var ready time.Duration
 	for k := range parts[0] {
 		var slots []planner.Slot
-		var points []cost.Point
+		var points []plan.Candidate
 		var from []int // :: slot → site
 		for i := range p.Sites {
 			s, st := &p.Sites[i], parts[i][k]
@@ -137,15 +135,15 @@ func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share) (all []plann
 				}
 				slots = append(slots, planner.Slot{Site: s.Name, Queue: s.Queue, CPUs: cpus,
 					Span: plan.Span{From: at, To: at + length}})
-				points = append(points, cost.Point{Makespan: at + s.Overhead + takes,
-					Cost: slot.Charge(hourly(s), int64(cpus)*(s.Overhead+takes).Milliseconds())})
+				points = append(points, plan.Candidate{CPUs: cpus, Point: cost.Point{Makespan: at + s.Overhead + takes,
+					Cost: slot.Charge(hourly(s), int64(cpus)*(s.Overhead+takes).Milliseconds())}})
 				from = append(from, i)
 			}
 		}
 		if len(slots) == 0 {
 			return nil, false
 		}
-		best := greedy.Choose(points, alpha)
+		best := plan.Goal{Objective: plan.Tradeoff, Tradeoff: alpha}.Best(points, nil)
 		one := slots[best]
 		rooms[from[best]].Take(one.From, one.To, one.CPUs)
 		ready = points[best].Makespan

@@ -32,7 +32,7 @@ func TestPlansComeTrue(t *testing.T) {
 func comeTrue(t *testing.T, seed uint64) (plans, refused int) {
 	t.Helper()
 	m := drawn(t, seed)
-	goals := []plan.Goal{{Objective: plan.Makespan}, {Objective: plan.Cost}, {Objective: plan.Tradeoff, Tradeoff: 0.5}}
+	goals := []plan.Goal{{Objective: plan.Makespan}, {Objective: plan.Cost}, {Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}}
 	for i := 0; i < len(goals); i++ {
 		pl, err := m.Make(t.Context(), goals[i], planner.Options{Seed: seed})
 		if err != nil {

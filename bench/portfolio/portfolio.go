@@ -20,11 +20,10 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/bench/besteffort"
+	"github.com/corral-pilot/corral/bench/greedy"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
-	"github.com/corral-pilot/corral/plan/planner/besteffort"
-	"github.com/corral-pilot/corral/plan/planner/greedy"
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 	"github.com/corral-pilot/corral/plan/sim/market"
@@ -60,7 +59,7 @@ type Site struct {
 
 // Candidates simulates all ways at a site; the first result is jobs. α selects among the plans for slots and prices.
 // Errors are those of slotted.New, for example if a task is wider than the site.
-func Candidates(w plan.Work, at Site, alpha ensemble.Share, o moga.Options) ([]Candidate, error) {
+func Candidates(w plan.Work, at Site, alpha plan.Share, o moga.Options) ([]Candidate, error) {
 	q, price := at.Queue, at.Price
 	offers := &market.Advertiser{Name: "site", Queue: q, Price: price}
 	sites, err := slotted.Ask(offers)
@@ -90,8 +89,8 @@ func Candidates(w plan.Work, at Site, alpha ensemble.Share, o moga.Options) ([]C
 	if err != nil {
 		return nil, err
 	}
-	if m, err := front.Choose(alpha, moga.Limits{}); err == nil {
-		all = append(all, Candidate{Way: Slots, Point: m.Point})
+	if points := front.Points(); len(points) > 0 {
+		all = append(all, Candidate{Way: Slots, Point: points[greedy.Choose(points, alpha)]})
 	}
 	seller := &market.Market{Name: "site", Queue: q, Price: price}
 	if sold, err := greedy.Make(p, []slot.Market{seller}, q.Now(), alpha); err == nil {
@@ -139,15 +138,15 @@ func within(w plan.Work, processors int) (time.Duration, error) {
 }
 
 // Weigh returns J of a point relative to that of jobs, whose values must not be 0.
-func Weigh(p, jobs cost.Point, alpha ensemble.Share) float64 {
-	a := float64(alpha) / float64(ensemble.Whole)
+func Weigh(p, jobs cost.Point, alpha plan.Share) float64 {
+	a := float64(alpha) / float64(plan.Whole)
 	return a*float64(p.Cost)/float64(jobs.Cost) + (1-a)*float64(p.Makespan)/float64(jobs.Makespan)
 }
 
 // Choose returns the candidate with the lowest J relative to jobs. Ties go to the fastest, then to the first; but a
 // pilot is preferred to jobs with the same values, because a batch system has an overhead for each job. all must not be
 // empty.
-func Choose(all []Candidate, jobs cost.Point, alpha ensemble.Share) Candidate {
+func Choose(all []Candidate, jobs cost.Point, alpha plan.Share) Candidate {
 	best, least := all[0], Weigh(all[0].Point, jobs, alpha)
 	for _, c := range all[1:] {
 		j := Weigh(c.Point, jobs, alpha)
