@@ -5,8 +5,8 @@ package cli
 // result, which -o json prints.
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -274,7 +274,22 @@ func (v planVerbs) showParts(document *plan.Plan, explain bool) error {
 		return nil
 	}
 	fmt.Fprintln(v.out, "\nplans that were considered; no other is both sooner and cheaper:")
-	return pointTable.list(v.printer, document.Front)
+	return pointTable.list(v.printer, few(document.Front, shownPoints))
+}
+
+// shownPoints is the maximum number of points of a front that are printed; JSON contains all.
+const shownPoints = 8
+
+// few returns at most n elements of a list, evenly spaced, with the first and the last.
+func few[T any](list []T, n int) []T {
+	if len(list) <= n {
+		return list
+	}
+	some := make([]T, n)
+	for i := range some {
+		some[i] = list[i*(len(list)-1)/(n-1)]
+	}
+	return some
 }
 
 // showRevisions prints the revisions of a plan.

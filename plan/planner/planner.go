@@ -109,6 +109,7 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 		bound = p.lowerBound()
 	}
 	if opts.Slots == nil {
+		all = append(all, refine(all)...)
 		all = append(all, p.narrow(all, bound)...)
 	}
 	if p.ctx.Err() != nil {
