@@ -283,36 +283,3 @@ func TestParetoAgreesWithTheDefinition(t *testing.T) {
 		}
 	})
 }
-
-func TestMarginals(t *testing.T) {
-	t.Parallel()
-	const dollar = 1_000_000
-	got, err := cost.Marginals([]cost.Step{
-		{1, cost.Point{Makespan: 10 * time.Hour, Cost: 10 * dollar}},
-		{2, cost.Point{Makespan: 5 * time.Hour, Cost: 10 * dollar}},
-		{4, cost.Point{Makespan: 3 * time.Hour, Cost: 12 * dollar}},
-		{8, cost.Point{Makespan: 3 * time.Hour, Cost: 12 * dollar}}, // as within one billed hour
-		{9, cost.Point{Makespan: time.Hour, Cost: 9 * dollar}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []struct {
-		rate    float64
-		warning string
-	}{
-		{math.Inf(1), ""},
-		{3600, "4 nodes are only 1.67 times as fast as 2, less than the linear 2.00 times: the cost rises by 2.00"},
-		{0, "8 nodes are only 1.00 times as fast as 4, less than the linear 2.00 times"},
-		{math.Inf(1), ""},
-	} {
-		if got[i].Rate() != want.rate || got[i].Warning != want.warning {
-			t.Errorf("step %d: %+v, rate %v; want %+v", i+2, got[i], got[i].Rate(), want)
-		}
-	}
-	for _, steps := range [][]cost.Step{{{Nodes: 0}}, {{Nodes: 2}, {Nodes: 2}}} {
-		if _, err := cost.Marginals(steps); corral.KindOf(err) != corral.Invalid {
-			t.Errorf("Marginals(%v) = %v", steps, err)
-		}
-	}
-}

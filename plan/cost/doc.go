@@ -1,9 +1,8 @@
 // Package cost computes the cost of resources and compares plans by it: exact money, rates and billing periods,
-// the Pareto set, and the marginal value of additional nodes.
+// and the Pareto front.
 //
 // ParseTariff parses the price of a site, and Tariff.Charge returns the cost of a pilot there. A Ledger is the account
-// of a site, with the money spent and the amounts reserved for plans. Marginals and Pareto compare choices of
-// resources.
+// of a site, with the money spent and the amounts reserved for plans. Pareto compares choices of resources.
 //
 // Money is counted in whole micro-units of a currency or of an allocation. It is parsed from exact decimals. Each
 // product is computed exactly and rounded once, half up, to a micro-unit; sums add such products. A figure printed with
