@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner"
-	"github.com/corral-pilot/corral/plan/planner/slotted"
 	"github.com/corral-pilot/corral/plan/slot"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // A stage is a sequence of consecutive levels of a graph with similar widths.
@@ -77,14 +77,13 @@ func (s *stage) on(cpus int) (takes time.Duration, ok bool) {
 	if d, known := s.takes[cpus]; known {
 		return d, d >= 0
 	}
-	alone := slot.Slot{Length: time.Hour, Processors: cpus, Divisible: true, Extensible: true}
-	one, err := slotted.New(slotted.Problem{Work: s.work, Sites: []slotted.Site{
-		{Offer: slot.Offer{Processors: cpus, Slots: []slot.Slot{alone}}}}})
-	if err == nil {
-		var point cost.Point
-		if point, ok = one.Evaluator().Point(func(int) bool { return true }); ok {
-			takes = point.Makespan + slices.Max(s.work.Runtimes())
-		}
+	needs := make([]int, len(s.work.Tasks))
+	for i, t := range s.work.Tasks {
+		needs[i] = max(1, t.Needs.CPUs)
+	}
+	runtimes := s.work.Runtimes()
+	if takes, ok = dag.ListSchedule(s.work.Graph, runtimes, needs, cpus); ok {
+		takes += slices.Max(runtimes)
 	}
 	if s.takes[cpus] = takes; !ok {
 		s.takes[cpus] = -1
