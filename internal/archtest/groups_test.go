@@ -122,6 +122,32 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// builds lists the planners that may use other planners, and why. All others find plans of their own, so that no planner
+// depends on another's result: they share the values of plan.
+var builds = map[string]string{
+	"plan/planner":            "bound limits its search",
+	"plan/planner/algorithm":  "compares the plans of all",
+	"plan/planner/moga":       "slotted evaluates its choices",
+	"plan/planner/montecarlo": "simulates plans beside baselines",
+	"plan/planner/rehearsal":  "simulates ensembles' planners in advance",
+	"plan/planner/revision":   "makes plans for what is left",
+}
+
+func TestPlannersStandAlone(t *testing.T) {
+	imports := used(t)
+	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
+		g, _ := groupOf(pkg)
+		planner := func(to string) bool { g, _ := groupOf(to); return g.folder == "plan/planner" }
+		uses := slices.ContainsFunc(imports[pkg], planner)
+		switch {
+		case uses && g.folder == "plan/sim":
+			t.Errorf("%s imports a planner: simulations take the values of plan", pkg)
+		case g.folder == "plan/planner" && uses != (builds[pkg] != ""):
+			t.Errorf("%s uses other planners: %v, but builds (groups_test.go) says %q", pkg, uses, builds[pkg])
+		}
+	}
+}
+
 // Each group stands above the groups that it uses, and uses none in vain. The command line shows an example.
 func TestGroupsPointDown(t *testing.T) {
 	place := func(folder string) int {
