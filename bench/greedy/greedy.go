@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/bench/market"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
@@ -43,15 +44,15 @@ type Taken struct {
 // offers of the sites are ignored, except for their numbers of processors. A trade-off of 0 selects the earliest end of
 // each task, and 1 the lowest cost; values outside this range are an error of kind Invalid. A task that no site can run
 // is an error of kind Unsatisfiable.
-func Make(p slotted.Problem, markets []slot.Market, now time.Duration, tradeoff plan.Share) (Plan, error) {
+func Make(p slotted.Problem, markets []market.Seller, now time.Duration, tradeoff plan.Share) (Plan, error) {
 	if tradeoff < 0 || tradeoff > plan.Whole {
 		return Plan{}, corral.Errorf(corral.Invalid, "the trade-off is %s: it must be between 0, for the shortest "+
 			"makespan, and 1, for the lowest cost", tradeoff)
 	}
 	m := maker{Problem: p, now: now, tradeoff: tradeoff, work: map[cost.Money]int64{},
 		plan: Plan{Schedule: make([]slotted.Running, len(p.Work.Tasks))}}
-	for _, market := range markets {
-		m.markets = append(m.markets, market.Trial())
+	for _, seller := range markets {
+		m.markets = append(m.markets, seller.Trial())
 	}
 	for _, i := range slotted.Order(p) {
 		if err := m.place(i); err != nil {
@@ -70,7 +71,7 @@ func Make(p slotted.Problem, markets []slot.Market, now time.Duration, tradeoff 
 
 type maker struct {
 	slotted.Problem
-	markets  []slot.Market
+	markets  []market.Seller
 	now      time.Duration
 	tradeoff plan.Share
 	work     map[cost.Money]int64 // :: price per hour → milliseconds of a processor, which are rounded once

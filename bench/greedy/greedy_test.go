@@ -9,10 +9,10 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/bench/greedy"
+	"github.com/corral-pilot/corral/bench/market"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
-	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/slot"
 	"github.com/corral-pilot/corral/workflow/dag"
@@ -47,10 +47,10 @@ func work(t rapid.TB, tasks ...task) plan.Work {
 }
 
 // sites returns queues, which must be at the same instant, as markets and as sites of a problem.
-func sites(queues ...*queue.Queue) (places []slotted.Site, markets []slot.Market) {
+func sites(queues ...*queue.Queue) (places []slotted.Site, markets []market.Seller) {
 	for i, q := range queues {
 		places = append(places, slotted.Site{Offer: slot.Offer{Site: fmt.Sprint(i), At: q.Now(), Processors: q.Free().Processors()}})
-		markets = append(markets, &market.Market{Name: fmt.Sprint(i), Queue: q, Price: su})
+		markets = append(markets, market.New(fmt.Sprint(i), q, su))
 	}
 	return places, markets
 }

@@ -22,11 +22,11 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/bench/besteffort"
 	"github.com/corral-pilot/corral/bench/greedy"
+	"github.com/corral-pilot/corral/bench/market"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
-	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/slot"
 )
@@ -61,7 +61,7 @@ type Site struct {
 // Errors are those of slotted.New, for example if a task is wider than the site.
 func Candidates(w plan.Work, at Site, alpha plan.Share, o moga.Options) ([]Candidate, error) {
 	q, price := at.Queue, at.Price
-	offers := &market.Advertiser{Name: "site", Queue: q, Price: price}
+	offers := market.Advertise("site", q, price)
 	sites, err := slotted.Ask(offers)
 	if err != nil {
 		return nil, err
@@ -92,8 +92,8 @@ func Candidates(w plan.Work, at Site, alpha plan.Share, o moga.Options) ([]Candi
 	if points := front.Points(); len(points) > 0 {
 		all = append(all, Candidate{Way: Slots, Point: points[greedy.Choose(points, alpha)]})
 	}
-	seller := &market.Market{Name: "site", Queue: q, Price: price}
-	if sold, err := greedy.Make(p, []slot.Market{seller}, q.Now(), alpha); err == nil {
+	seller := market.New("site", q, price)
+	if sold, err := greedy.Make(p, []market.Seller{seller}, q.Now(), alpha); err == nil {
 		all = append(all, Candidate{Way: Prices, Point: sold.Point})
 	}
 	return all, nil

@@ -5,13 +5,12 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/bench/greedy"
+	"github.com/corral-pilot/corral/bench/market"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/plantest"
-	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
-	"github.com/corral-pilot/corral/plan/slot"
 )
 
 // greedy plans drawn workflows at a site that prices any reservation, and also on the slots that the site would
@@ -93,9 +92,9 @@ func (d pricing) priced(what string, m machine, g plantest.Grid, load float64) e
 
 // buy plans an instance at prices, and reserves the whole plan. It returns the queues after the reservations.
 func (d pricing) buy(c instance, alpha plan.Share) (p greedy.Plan, after []*queue.Queue, err error) {
-	var markets []slot.Market
+	var markets []market.Seller
 	for k, q := range c.queues {
-		site := &market.Market{Name: strconv.Itoa(k + 1), Queue: q.Clone(), Price: unit}
+		site := market.New(strconv.Itoa(k+1), q.Clone(), unit)
 		markets, after = append(markets, site), append(after, site.Queue)
 	}
 	if p, err = greedy.Make(c.Problem, markets, c.queues[0].Now(), alpha); err != nil {
@@ -140,7 +139,7 @@ func claims(m machine, days int, share float64, seed uint64, tradeoff func(job i
 	all []claim, waits []time.Duration,
 ) {
 	q := queue.New(m.Machine, nil)
-	site := &market.Market{Name: "1", Queue: q, Price: unit}
+	site := market.New("1", q, unit)
 	started := func(j queue.Job, at time.Duration) { waits = append(waits, at-j.Submit) }
 	for i, j := range m.jobs {
 		if j.Submit > time.Duration(days)*24*time.Hour {

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/bench/market"
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner/virtual"
 	"github.com/corral-pilot/corral/plan/sim/chance"
-	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
@@ -95,7 +95,7 @@ const penalty = plan.Whole / 10
 // add simulates a request.
 func (t *trial) add(w virtual.Wanted, q *queue.Queue, p *queueing.Predictor) {
 	h := held{Penalty: penalty}
-	site := &market.Market{Name: "1", Queue: q, Price: unit}
+	site := market.New("1", q, unit)
 	one, sold := site.At(w.Start, w.Length, w.Processors)
 	h.Fee, h.Sold = one.Fee, sold
 	odds := func(processors int, walltime, within time.Duration) float64 {
