@@ -27,7 +27,7 @@ func TestNewPlanArrives(t *testing.T) {
 	})
 	in := NewPlan{
 		Cluster: "mine", Workflow: json.RawMessage(document), WorkflowName: `odd"workflow":0.json`, Sites: []string{"a", "b"},
-		Goal: plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(90 * time.Second), Tradeoff: 0.5,
+		Goal: plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(90 * time.Second), Tradeoff: plan.Whole / 2,
 			Budget: &cost.Amount{Money: 40_500_000, Unit: cost.CPUHours}},
 		Estimates: Estimates{DefaultRuntime: corral.Seconds(time.Second)}, HostCPUs: 4, Seed: 7,
 	}

@@ -195,7 +195,7 @@ func (t trial) limited(ctx context.Context, document []byte, goal planning.Goal)
 }
 
 // weights of money relative to time, from which the goal is chosen.
-var weights = []float64{0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1}
+var weights = []planning.Share{0, 300_000, 500_000, 700_000, 800_000, 900_000, 950_000, 980_000, planning.Whole}
 
 // goalNear returns the goal whose plan ends nearest to the wished time. Limits that this plan keeps do not change it,
 // so a deadline and a budget can be added.

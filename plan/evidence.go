@@ -52,7 +52,7 @@ type Entrant struct {
 	PeakCPUs  int            `json:"peak_cpus,omitempty"`  // held at once, as planned
 	// Share of outcomes that were late, over budget or incomplete.
 	Missed float64 `json:"missed"`
-	Weight float64 `json:"weight,omitempty"` // weighted sum of cost and makespan for a trade-off: the first plan has 1
+	Weight float64 `json:"weight,omitempty"` // for a trade-off: see Weighing
 	Won    bool    `json:"won,omitempty"`
 	Why    string  `json:"why_not,omitempty"` // why the algorithm made no plan
 }

@@ -3,11 +3,9 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
@@ -20,27 +18,32 @@ func Marginals(front []Point) []Marginal {
 		return cmp.Or(a.PeakCPUs-b.PeakCPUs, cmp.Compare(a.Makespan, b.Makespan))
 	})
 	points = slices.CompactFunc(points, func(a, b Point) bool { return a.PeakCPUs == b.PeakCPUs })
-	steps := make([]cost.Step, len(points))
-	for i, p := range points {
-		steps[i] = cost.Step{Nodes: p.PeakCPUs,
-			Point: cost.Point{Makespan: time.Duration(p.Makespan), Cost: p.Cost.Money}}
-	}
-	found, err := cost.Marginals(steps)
-	if err != nil { // a plan without cpus cannot be compared
-		return nil
-	}
 	var all []Marginal
-	for i, m := range found {
-		now := Marginal{Point: points[i+1], Saved: corral.Seconds(m.Saved), SpeedUp: m.SpeedUp, Linear: m.Linear,
-			Extra: cost.Amount{Money: m.Extra, Unit: points[i+1].Cost.Unit}}
-		if m.SpeedUp < m.Linear {
-			now.Warning = fmt.Sprintf("%d cpus are only %.2f times as fast as %d, less than the linear %.2f times: "+
-				"they cost %s more", now.PeakCPUs, now.SpeedUp, points[i].PeakCPUs, now.Linear, now.Extra)
+	for i := 1; i < len(points); i++ {
+		if points[i-1].PeakCPUs < 1 { // a plan without cpus cannot be compared
+			return nil
 		}
-		if rate := m.Rate(); !math.IsInf(rate, 1) {
-			now.Rate = &rate
-		}
-		all = append(all, now)
+		all = append(all, marginal(points[i-1], points[i]))
 	}
 	return all
+}
+
+func marginal(before, now Point) Marginal {
+	m := Marginal{Point: now, Saved: before.Makespan - now.Makespan, SpeedUp: 1,
+		Extra:  cost.Amount{Money: now.Cost.Money.Plus(-before.Cost.Money), Unit: now.Cost.Unit},
+		Linear: float64(now.PeakCPUs) / float64(before.PeakCPUs)}
+	if m.Saved != 0 {
+		m.SpeedUp = float64(before.Makespan) / float64(now.Makespan)
+	}
+	if m.SpeedUp < m.Linear {
+		m.Warning = fmt.Sprintf("%d cpus are only %.2f times as fast as %d, less than the linear %.2f times: "+
+			"they cost %s more", now.PeakCPUs, m.SpeedUp, before.PeakCPUs, m.Linear, m.Extra)
+	}
+	switch rate := time.Duration(m.Saved).Seconds() / m.Extra.Money.Units(); {
+	case m.Saved <= 0:
+		m.Rate = new(float64)
+	case m.Extra.Money > 0:
+		m.Rate = &rate
+	}
+	return m
 }

@@ -40,6 +40,10 @@ func TestMarginals(t *testing.T) {
 			t.Errorf("step %d: %+v, want %+v", i, m, want)
 		}
 	}
+	same := plan.Marginals([]plan.Point{point(4, time.Hour, 12), point(8, time.Hour, 12)})
+	if len(same) != 1 || same[0].Rate == nil || *same[0].Rate != 0 || same[0].SpeedUp != 1 {
+		t.Errorf("cpus that save nothing: %+v", same)
+	}
 	if got := plan.Marginals(nil); len(got) != 0 {
 		t.Errorf("of nothing: %+v", got)
 	}

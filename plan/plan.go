@@ -59,7 +59,7 @@ type Goal struct {
 	// The deadline as an instant, from which Deadline was computed when the plan was made; zero: it is a duration.
 	DeadlineAt time.Time    `json:"deadline_at,omitzero"`
 	Budget     *cost.Amount `json:"budget,omitempty"`
-	Tradeoff   float64      `json:"tradeoff"` // 0: only the makespan matters; 1: only the cost
+	Tradeoff   Share        `json:"tradeoff"` // weight of the cost; 0: only the makespan matters
 	// Required probability of meeting the deadline; 0: the estimates are trusted.
 	Confidence float64 `json:"confidence,omitempty"`
 	Bounds

@@ -10,6 +10,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/cli/forecast"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/sim"
@@ -135,7 +136,7 @@ func (l *ensembleLine) request() (in forecast.EnsembleRequest, err error) {
 	}
 	for _, s := range []struct {
 		flag, text string
-		to         **ensemble.Share
+		to         **plan.Share
 	}{
 		{"--alpha", l.alpha, &in.Alpha}, {"--u-low", l.low, &in.Low}, {"--u-high", l.high, &in.High},
 		{"--vmax", l.vmax, &in.Scaling},
@@ -143,7 +144,7 @@ func (l *ensembleLine) request() (in forecast.EnsembleRequest, err error) {
 		if s.text == "" {
 			continue
 		}
-		share, err := ensemble.ParseShare(s.text)
+		share, err := plan.ParseShare(s.text)
 		if err != nil {
 			return in, corral.ErrorAt(corral.Invalid, s.flag, "%w", err)
 		}

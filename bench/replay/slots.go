@@ -11,13 +11,12 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/bench/besteffort"
+	"github.com/corral-pilot/corral/bench/portfolio"
 	"github.com/corral-pilot/corral/internal/cli/forecast"
 	"github.com/corral-pilot/corral/internal/kit/input"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/plan/ensemble"
-	"github.com/corral-pilot/corral/plan/planner/besteffort"
 	"github.com/corral-pilot/corral/plan/planner/moga"
-	"github.com/corral-pilot/corral/plan/planner/portfolio"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
@@ -134,8 +133,8 @@ func slotsPlan(f *flag.FlagSet) func(context.Context, []string, io.Writer) error
 	f.IntVar(&l.search.Population, "population", 100, "search with a population of `N`")
 	f.IntVar(&l.search.Generations, "generations", 10, "search for `N` generations")
 	return func(ctx context.Context, files []string, stdout io.Writer) error {
-		share, err := ensemble.ParseShare(l.tradeoff)
-		if err != nil || share > ensemble.Whole || len(files) != 1 {
+		share, err := plan.ParseShare(l.tradeoff)
+		if err != nil || share > plan.Whole || len(files) != 1 {
 			return corral.Errorf(corral.Invalid, "want one workflow file, and a --tradeoff from 0 to 1")
 		}
 		w, err := read(ctx, files[0], time.Duration(l.fallback))
@@ -155,7 +154,7 @@ func slotsPlan(f *flag.FlagSet) func(context.Context, []string, io.Writer) error
 }
 
 // book prints the plan, with the makespan of best effort.
-func (l *slotsLine) book(stdout io.Writer, w plan.Work, q *queue.Queue, site slot.Source, share ensemble.Share) error {
+func (l *slotsLine) book(stdout io.Writer, w plan.Work, q *queue.Queue, site slot.Source, share plan.Share) error {
 	sites, err := slotted.Ask(site)
 	if err != nil {
 		return err
@@ -176,7 +175,7 @@ func (l *slotsLine) book(stdout io.Writer, w plan.Work, q *queue.Queue, site slo
 }
 
 // ways prints the makespan and the cost of each way to get processors.
-func (l *slotsLine) ways(stdout io.Writer, w plan.Work, q *queue.Queue, share ensemble.Share) error {
+func (l *slotsLine) ways(stdout io.Writer, w plan.Work, q *queue.Queue, share plan.Share) error {
 	at := portfolio.Site{Queue: q, Price: price, Job: time.Duration(l.job)}
 	all, err := portfolio.Candidates(w, at, share, l.search)
 	if err != nil {

@@ -15,15 +15,14 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/bench/portfolio"
 	"github.com/corral-pilot/corral/internal/cli/plot"
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner"
 	"github.com/corral-pilot/corral/plan/planner/algorithm"
 	"github.com/corral-pilot/corral/plan/planner/montecarlo"
-	"github.com/corral-pilot/corral/plan/planner/portfolio"
 	"github.com/corral-pilot/corral/plan/planner/virtual"
 	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/sim/queue"
@@ -74,7 +73,7 @@ type sum struct {
 
 // byAlgorithm prints the rows and checks the assertion for one load and one α.
 func byAlgorithm(d *desk, held []queue.Held, states []*queue.Queue, load float64,
-	alpha ensemble.Share) (sums map[plan.Algorithm]*sum, err error) {
+	alpha plan.Share) (sums map[plan.Algorithm]*sum, err error) {
 	order := slices.DeleteFunc(slices.Clone(plan.Algorithms), func(a plan.Algorithm) bool { return a == plan.Auto })
 	sums = map[plan.Algorithm]*sum{plan.Auto: {}}
 	for k, q := range states {
@@ -151,7 +150,7 @@ func plansBy(q algorithm.Question) (plans map[plan.Algorithm]*plan.Plan, none ma
 
 // inQueue returns the planning problem of a workflow that needs pilots in a queue. The planner knows the queue's jobs
 // and the waits of all earlier ones.
-func inQueue(w plan.Work, q *queue.Queue, held []queue.Held, alpha ensemble.Share) algorithm.Question {
+func inQueue(w plan.Work, q *queue.Queue, held []queue.Held, alpha plan.Share) algorithm.Question {
 	known := waits(held, q.Now())
 	odds := queueing.NewPredictor(known, epoch.Add(q.Now()))
 	at := plan.Site{Name: "site", Hosts: plan.Unlimited, Pilots: plan.Unlimited, CPUs: q.Free().Processors(),
@@ -170,7 +169,7 @@ func inQueue(w plan.Work, q *queue.Queue, held []queue.Held, alpha ensemble.Shar
 	return algorithm.Question{
 		Model: montecarlo.Model{Problem: plan.Problem{Work: w, Sites: []plan.Site{at}},
 			Queues: montecarlo.Queues{{"site", ""}: queue.Alone(q)}},
-		Goal:    plan.Goal{Objective: plan.Tradeoff, Tradeoff: float64(alpha) / float64(ensemble.Whole)},
+		Goal:    plan.Goal{Objective: plan.Tradeoff, Tradeoff: alpha},
 		Options: planner.Options{Seed: 1, Clustering: &clustering.Rule{}},
 		Odds: func(string, string) virtual.Predictor {
 			return func(n int, walltime, within time.Duration) float64 {

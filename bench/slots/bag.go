@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/corral-pilot/corral/plan/selection"
+	"github.com/corral-pilot/corral/bench/selection"
 )
 
 // A resource is one of the machines in the paper's table I, as far as it matters to a bag of tasks. The instructions

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/corral-pilot/corral/bench/portfolio"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner/moga"
-	"github.com/corral-pilot/corral/plan/planner/portfolio"
 	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
@@ -52,7 +52,7 @@ func choose(d *desk) error {
 }
 
 // chosen prints the rows and checks the assertion for one load and one α. The last row shows the planner's pilots.
-func chosen(d *desk, states []*queue.Queue, load float64, alpha ensemble.Share) error {
+func chosen(d *desk, states []*queue.Queue, load float64, alpha plan.Share) error {
 	rows := make([]played, len(pickers)+1)
 	for k, q := range states {
 		w := plantest.Levels(typical, uint64(k))
@@ -111,7 +111,7 @@ func (p *played) add(came, jobs cost.Point, way portfolio.Way) {
 }
 
 // weight returns the mean J.
-func (p *played) weight(alpha ensemble.Share) (mean float64) {
+func (p *played) weight(alpha plan.Share) (mean float64) {
 	for _, x := range p.pairs {
 		mean += portfolio.Weigh(x.plan, x.best, alpha) / float64(len(p.pairs))
 	}

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/corral-pilot/corral/bench/besteffort"
+	"github.com/corral-pilot/corral/bench/greedy"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
-	"github.com/corral-pilot/corral/plan/planner/besteffort"
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 	"github.com/corral-pilot/corral/plan/sim/market"
@@ -58,10 +58,10 @@ type pair struct {
 }
 
 // A table holds the pairs of each trade-off.
-type table map[ensemble.Share][]pair
+type table map[plan.Share][]pair
 
 // compare plans a workflow at each instant, and also runs it with best effort.
-func compare(cases []instance, o moga.Options, alphas ...ensemble.Share) (table, error) {
+func compare(cases []instance, o moga.Options, alphas ...plan.Share) (table, error) {
 	all := table{}
 	for _, c := range cases {
 		front, err := c.search(o)
@@ -73,14 +73,17 @@ func compare(cases []instance, o moga.Options, alphas ...ensemble.Share) (table,
 			return nil, err
 		}
 		for _, alpha := range alphas {
-			m, err := front.Choose(alpha, moga.Limits{})
-			if err != nil {
-				return nil, err
-			}
-			all[alpha] = append(all[alpha], pair{m.Point, best})
+			all[alpha] = append(all[alpha], pair{published(front, alpha), best})
 		}
 	}
 	return all, nil
+}
+
+// published returns the point of a front, which must not be empty, that the thesis chooses: cost and makespan are weighed
+// relative to the range of the front (equation 15).
+func published(front moga.Front, alpha plan.Share) cost.Point {
+	points := front.Points()
+	return points[greedy.Choose(points, alpha)]
 }
 
 // A ratio is a ratio of means with its 95 % interval.

@@ -4,14 +4,13 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/corral-pilot/corral/bench/greedy"
+	"github.com/corral-pilot/corral/bench/market"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
-	"github.com/corral-pilot/corral/plan/planner/greedy"
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/plantest"
-	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
-	"github.com/corral-pilot/corral/plan/slot"
 )
 
 // greedy plans drawn workflows at a site that prices any reservation, and also on the slots that the site would
@@ -46,12 +45,12 @@ func (d *desk) greedy() error {
 type pricing struct{ desk *desk }
 
 // sweep holds the trade-offs of the thesis's chapters 5 and 7.
-var sweep = []ensemble.Share{0, ensemble.Whole / 4, half, ensemble.Whole * 3 / 4, ensemble.Whole}
+var sweep = []plan.Share{0, plan.Whole / 4, half, plan.Whole * 3 / 4, plan.Whole}
 
 // priced prints the rows and checks the assertions for one machine and one kind of workflow.
 func (d pricing) priced(what string, m machine, g plantest.Grid, load float64) error {
 	bought, advertised := table{}, table{}
-	fees, others := map[ensemble.Share]cost.Money{}, map[ensemble.Share]cost.Money{}
+	fees, others := map[plan.Share]cost.Money{}, map[plan.Share]cost.Money{}
 	states := m.states(d.desk.pick(30, 50))
 	for k, q := range states {
 		c, err := at(plantest.Levels(g, uint64(k)), q)
@@ -67,16 +66,12 @@ func (d pricing) priced(what string, m machine, g plantest.Grid, load float64) e
 			return err
 		}
 		for _, alpha := range sweep {
-			chosen, err := front.Choose(alpha, moga.Limits{})
-			if err != nil {
-				return err
-			}
 			p, after, err := d.buy(c, alpha)
 			if err != nil {
 				return err
 			}
 			bought[alpha] = append(bought[alpha], pair{p.Point, best})
-			advertised[alpha] = append(advertised[alpha], pair{chosen.Point, best})
+			advertised[alpha] = append(advertised[alpha], pair{published(front, alpha), best})
 			fees[alpha] += p.Fees
 			others[alpha] += market.Damage(q, after[0], unit)
 		}
@@ -96,10 +91,10 @@ func (d pricing) priced(what string, m machine, g plantest.Grid, load float64) e
 }
 
 // buy plans an instance at prices, and reserves the whole plan. It returns the queues after the reservations.
-func (d pricing) buy(c instance, alpha ensemble.Share) (p greedy.Plan, after []*queue.Queue, err error) {
-	var markets []slot.Market
+func (d pricing) buy(c instance, alpha plan.Share) (p greedy.Plan, after []*queue.Queue, err error) {
+	var markets []market.Seller
 	for k, q := range c.queues {
-		site := &market.Market{Name: strconv.Itoa(k + 1), Queue: q.Clone(), Price: unit}
+		site := market.New(strconv.Itoa(k+1), q.Clone(), unit)
 		markets, after = append(markets, site), append(after, site.Queue)
 	}
 	if p, err = greedy.Make(c.Problem, markets, c.queues[0].Now(), alpha); err != nil {
@@ -115,13 +110,13 @@ func (d pricing) buy(c instance, alpha ensemble.Share) (p greedy.Plan, after []*
 
 // cheapest checks the assertions about plans with the least cost, and that faster plans cost more.
 func (d pricing) cheapest(bought table) {
-	for _, p := range bought[ensemble.Whole] {
+	for _, p := range bought[plan.Whole] {
 		if p.plan.Cost != p.best.Cost {
 			d.desk.breaks("the cheapest plan at prices costs %s, and best effort %s", p.plan.Cost, p.best.Cost)
 			break
 		}
 	}
-	if r := ratioOf(bought[ensemble.Whole], makespans); r.high >= 1 {
+	if r := ratioOf(bought[plan.Whole], makespans); r.high >= 1 {
 		d.desk.breaks("the cheapest plan at prices takes %s of best effort", r)
 	}
 	for k := range sweep[1:] {
@@ -140,11 +135,11 @@ type claim struct {
 // claims simulates some days of a machine on which a share of the jobs reserve, each at the price that its trade-off
 // chooses, while the others wait (Singh 2008, section 5.3). The jobs that reserve are drawn at random. It returns the
 // reservations and the waits of the others.
-func claims(m machine, days int, share float64, seed uint64, tradeoff func(job int) ensemble.Share) (
+func claims(m machine, days int, share float64, seed uint64, tradeoff func(job int) plan.Share) (
 	all []claim, waits []time.Duration,
 ) {
 	q := queue.New(m.Machine, nil)
-	site := &market.Market{Name: "1", Queue: q, Price: unit}
+	site := market.New("1", q, unit)
 	started := func(j queue.Job, at time.Duration) { waits = append(waits, at-j.Submit) }
 	for i, j := range m.jobs {
 		if j.Submit > time.Duration(days)*24*time.Hour {

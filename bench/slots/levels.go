@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/sim/queue"
@@ -13,7 +13,7 @@ import (
 )
 
 // alphas are the trade-offs in the tables: the shortest makespan, the middle, and the least cost.
-var alphas = []ensemble.Share{0, half, ensemble.Whole}
+var alphas = []plan.Share{0, half, plan.Whole}
 
 // typical is the thesis's drawn workflow for 256 processors: a task needs a twentieth of them.
 var typical = plantest.Grid{Tasks: 100, Levels: 10, Runtime: 1000 * time.Second, Processors: 13, Parents: 2}
@@ -77,7 +77,7 @@ func (d *desk) claims(all table) {
 	if r := ratioOf(all[half], makespans); r.high > 0.85 {
 		d.breaks("100 tasks at 85 %% load take %s of best effort; the limit is 0.85", r)
 	}
-	for _, p := range all[ensemble.Whole] {
+	for _, p := range all[plan.Whole] {
 		if p.plan.Cost != p.best.Cost {
 			d.breaks("the cheapest plan costs %s, and best effort %s", p.plan.Cost, p.best.Cost)
 			break

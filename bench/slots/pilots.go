@@ -8,7 +8,6 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner"
 	"github.com/corral-pilot/corral/plan/planner/montecarlo"
 	"github.com/corral-pilot/corral/plan/sim"
@@ -20,7 +19,7 @@ import (
 // staircase returns the makespan and cost of the planner's pilots in a queue. The planner asks for them like corral
 // plan, with the waits that the free room in the queue currently promises; they and their tasks then run among the jobs
 // that arrive later. Hosts can have any size if all are alike.
-func staircase(w plan.Work, q *queue.Queue, alpha ensemble.Share) (cost.Point, error) {
+func staircase(w plan.Work, q *queue.Queue, alpha plan.Share) (cost.Point, error) {
 	free := queue.Unplanned(q)
 	at := plan.Site{Name: "site", Hosts: plan.Unlimited, Pilots: plan.Unlimited, CPUs: free.Processors(),
 		Host: corral.Resources{CPUs: free.Processors(), MemoryMiB: plan.Unlimited, GPUs: plan.Unlimited,
@@ -34,7 +33,7 @@ func staircase(w plan.Work, q *queue.Queue, alpha ensemble.Share) (cost.Point, e
 		return start - q.Now()
 	}
 	problem := plan.Problem{Work: w, Sites: []plan.Site{at}}
-	goal := plan.Goal{Objective: plan.Tradeoff, Tradeoff: float64(alpha) / float64(ensemble.Whole)}
+	goal := plan.Goal{Objective: plan.Tradeoff, Tradeoff: alpha}
 	pl, err := planner.Make(problem, goal, planner.Options{Seed: 1, Clustering: &clustering.Rule{}})
 	if err != nil {
 		return cost.Point{}, err

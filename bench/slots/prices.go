@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/sim/chance"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
@@ -19,7 +19,7 @@ type month struct {
 	load     float64
 	requests string // "exact", or "more" than the run time
 	share    float64
-	tradeoff func(job int) ensemble.Share
+	tradeoff func(job int) plan.Share
 	name     string // name of the trade-off
 }
 
@@ -81,8 +81,8 @@ func (d *desk) prices() error {
 	if c := show(high); c.fee <= tenth.fee {
 		d.breaks("fees do not rise with the load: %.1f SU", c.fee)
 	}
-	high.name, high.tradeoff = "any", func(job int) ensemble.Share {
-		return ensemble.Share(chance.Draw(3, "alpha", chance.Number(job)) * float64(ensemble.Whole))
+	high.name, high.tradeoff = "any", func(job int) plan.Share {
+		return plan.Share(chance.Draw(3, "alpha", chance.Number(job)) * float64(plan.Whole))
 	}
 	conservative := show(high)
 	high.Policy = queue.EASY
@@ -97,8 +97,8 @@ func (d *desk) prices() error {
 }
 
 // with returns the month with one trade-off for all jobs.
-func (m month) with(a ensemble.Share) month {
-	m.name, m.tradeoff = a.String(), func(int) ensemble.Share { return a }
+func (m month) with(a plan.Share) month {
+	m.name, m.tradeoff = a.String(), func(int) plan.Share { return a }
 	return m
 }
 

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/corral-pilot/corral/plan/sim/market"
+	"github.com/corral-pilot/corral/bench/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/slot"
 )
@@ -22,7 +22,7 @@ func (d *desk) promise() error {
 		m.Policy = policy
 		slots, delaying, starts, later, earlier := 0, 0, 0, 0, 0
 		for _, q := range m.states(d.pick(300, 1000)) {
-			s := market.Advertiser{Queue: q, Price: unit}
+			s := market.Advertise("", q, unit)
 			o, err := s.Offer()
 			if err != nil {
 				return err
@@ -32,7 +32,7 @@ func (d *desk) promise() error {
 			}
 			before := queue.Planned(q)
 			for i, one := range o.Slots {
-				again := market.Advertiser{Queue: q.Clone(), Price: unit}
+				again := market.Advertise("", q.Clone(), unit)
 				p := slot.Piece{Slot: i, Start: one.Start, Length: one.Length, Processors: one.Processors}
 				if err := again.Reserve(o, []slot.Piece{p}); err != nil {
 					return err

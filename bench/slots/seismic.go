@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	"github.com/corral-pilot/corral/internal/cli/plot"
-	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-const half = ensemble.Whole / 2
+const half = plan.Whole / 2
 
 // seismic plans the seismic hazard workflow (CyberShake) on 430 processors at two loads, and asserts the thesis's
 // figure 18 with slack: the makespan is 15 % below best effort at 63 % load, where the thesis has 23 %, and 35 % at 88

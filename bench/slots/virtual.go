@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/bench/market"
 	"github.com/corral-pilot/corral/internal/decide/queueing"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner/virtual"
 	"github.com/corral-pilot/corral/plan/sim/chance"
-	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
@@ -90,12 +90,12 @@ type trial struct {
 }
 
 // penalty is the share of a fee that a cancellation costs (Singh 2008, equation 23).
-const penalty = ensemble.Whole / 10
+const penalty = plan.Whole / 10
 
 // add simulates a request.
 func (t *trial) add(w virtual.Wanted, q *queue.Queue, p *queueing.Predictor) {
-	h := virtual.Held{Penalty: penalty}
-	site := &market.Market{Name: "1", Queue: q, Price: unit}
+	h := held{Penalty: penalty}
+	site := market.New("1", q, unit)
 	one, sold := site.At(w.Start, w.Length, w.Processors)
 	h.Fee, h.Sold = one.Fee, sold
 	odds := func(processors int, walltime, within time.Duration) float64 {
@@ -105,7 +105,7 @@ func (t *trial) add(w virtual.Wanted, q *queue.Queue, p *queueing.Predictor) {
 	if s, err := virtual.Plan(q.Now(), w, 0, odds); err == nil {
 		var began time.Duration
 		if began, h.Started = submitted(q, w, s); h.Started {
-			h.Idle = w.Idle(began, unit)
+			h.Idle = idle(w, began, unit)
 		}
 	}
 	t.n++
@@ -115,7 +115,7 @@ func (t *trial) add(w virtual.Wanted, q *queue.Queue, p *queueing.Predictor) {
 	if h.Sold {
 		t.sold, t.fees = t.sold+1, t.fees+h.Fee
 	}
-	if kept, paid := virtual.Combine(h); kept != virtual.Neither {
+	if kept, paid := combine(h); kept != keepNeither {
 		t.both, t.paid = t.both+1, t.paid+paid
 	}
 }

@@ -70,7 +70,6 @@ var exceptions = map[string]string{
 	"internal/decide/attempt → internal/node/jobfiles":   "decides about what an order asks for and a report says",
 	"internal/decide/reconcile → internal/node/jobfiles": "the time that a pilot keeps for leaving",
 	"plan/sim → internal/node/jobfiles":                  "simulated pilots get the orders of real ones",
-	"plan/selection → condor/classad":                    "requirements and ranks are written as ClassAds",
 	"internal/cli → internal/embedded/ptrace":            "corral trace watches a command here",
 	"internal/work/planning → internal/sites/admission":  "which workers a cluster has now",
 }
@@ -120,6 +119,32 @@ func TestImports(t *testing.T) {
 	}
 	for _, edge := range slices.Sorted(maps.Keys(unneeded)) {
 		t.Errorf("the exception %q is not needed: remove it", edge)
+	}
+}
+
+// builds lists the planners that may use other planners, and why. All others find plans of their own, so that no planner
+// depends on another's result: they share the values of plan.
+var builds = map[string]string{
+	"plan/planner":            "bound limits its search",
+	"plan/planner/algorithm":  "compares the plans of all",
+	"plan/planner/moga":       "slotted evaluates its choices",
+	"plan/planner/montecarlo": "simulates plans beside baselines",
+	"plan/planner/rehearsal":  "simulates ensembles' planners in advance",
+	"plan/planner/revision":   "makes plans for what is left",
+}
+
+func TestPlannersStandAlone(t *testing.T) {
+	imports := used(t)
+	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
+		g, _ := groupOf(pkg)
+		planner := func(to string) bool { g, _ := groupOf(to); return g.folder == "plan/planner" }
+		uses := slices.ContainsFunc(imports[pkg], planner)
+		switch {
+		case uses && g.folder == "plan/sim":
+			t.Errorf("%s imports a planner: simulations take the values of plan", pkg)
+		case g.folder == "plan/planner" && uses != (builds[pkg] != ""):
+			t.Errorf("%s uses other planners: %v, but builds (groups_test.go) says %q", pkg, uses, builds[pkg])
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,7 +41,7 @@ func (v planVerbs) command() *cli.Command {
 			&cli.Uint64Flag{Name: "seed", Usage: "seed random numbers with `N`"},
 			errorFlag(),
 			&cli.BoolFlag{Name: "compare",
-				Usage: "compare the plan with policies that only react to a queue, or slots with other ways"},
+				Usage: "compare the plan with policies that only react to a queue"},
 			&cli.BoolFlag{Name: "explain",
 				Usage: "print the reasons, the effective limits, and the cost of other plans"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show the plan without storing it"},
@@ -104,7 +105,7 @@ func goalFlags() []cli.Flag {
 		&cli.StringFlag{Name: "budget", Usage: "cost at most `AMOUNT`, such as 40ch, 12USD or 500SU"},
 		&cli.StringFlag{Name: "objective", Usage: "minimize `WHAT`: makespan, cost, cpus or tradeoff (default: " +
 			"cost with a deadline, makespan with a budget, else tradeoff)"},
-		&cli.Float64Flag{Name: "tradeoff", Value: 0.5,
+		&cli.StringFlag{Name: "tradeoff", Value: "0.5",
 			Usage: "weigh cost by `A` and makespan by 1 − A: 0 only makespan, 1 only cost"},
 		&cli.Float64Flag{Name: "confidence", Usage: "meet the deadline, and the budget, in a share `P` of " +
 			"simulated outcomes; without a deadline: plan with waits that this share does not exceed"},
@@ -113,11 +114,14 @@ func goalFlags() []cli.Flag {
 
 // goalOf reads the values of goalFlags.
 func goalOf(c *cli.Context) (plan.Goal, error) {
-	g := plan.Goal{Objective: plan.Objective(c.String("objective")), Tradeoff: c.Float64("tradeoff"),
+	alpha, err := plan.ParseShare(cmp.Or(c.String("tradeoff"), "0")) // some commands have no such flag
+	g := plan.Goal{Objective: plan.Objective(c.String("objective")), Tradeoff: alpha,
 		Confidence: c.Float64("confidence")}
 	switch {
-	case !(g.Tradeoff >= 0 && g.Tradeoff <= 1): // also false for NaN
-		return g, corral.ErrorAt(corral.Invalid, "--tradeoff", "%g is not between 0 and 1", g.Tradeoff)
+	case err != nil:
+		return g, corral.ErrorAt(corral.Invalid, "--tradeoff", "%w", err)
+	case alpha > plan.Whole:
+		return g, corral.ErrorAt(corral.Invalid, "--tradeoff", "%s is not between 0 and 1", alpha)
 	case c.IsSet("confidence") && !(g.Confidence > 0 && g.Confidence < 1):
 		return g, corral.ErrorAt(corral.Invalid, "--confidence", "%g is not between 0 and 1", g.Confidence)
 	case c.IsSet("tradeoff") && g.Objective != "" && g.Objective != plan.Tradeoff:

@@ -25,7 +25,7 @@ var (
 	ofPilots   = planKind{name: "pilots for one workflow"}
 	ofEnsemble = planKind{"an ensemble", []string{"algorithm", "billing", "budget", "deadline", "default-runtime",
 		"error", "grid", "most", "overhead", "plot", "price", "seed", "shape", "walltime"}}
-	ofOffers = planKind{"slots", []string{"budget", "compare", "deadline", "default-runtime", "offers", "seed", "site",
+	ofOffers = planKind{"slots", []string{"budget", "deadline", "default-runtime", "offers", "seed", "site",
 		"slots", "tradeoff", "transfer"}}
 )
 

@@ -6,7 +6,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/forecast"
 	"github.com/corral-pilot/corral/internal/kit/input"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 	"github.com/corral-pilot/corral/plan/slot"
@@ -141,9 +139,6 @@ func (v slotVerbs) plan(c *cli.Context) error {
 	if problem.Work, err = v.estimatedWork(c, c.Args().First()); err != nil {
 		return err
 	}
-	if c.Bool("compare") {
-		return v.compare(c, problem.Work, in)
-	}
 	sources, err := v.sources(c)
 	if err != nil {
 		return err
@@ -171,7 +166,7 @@ func slotRequestOf(c *cli.Context) (in forecast.SlotRequest, err error) {
 	if c.IsSet("seed") {
 		in.Search.Seed = c.Uint64("seed")
 	}
-	in.TradeOff = ensemble.Share(math.Round(goal.Tradeoff * float64(ensemble.Whole)))
+	in.TradeOff = goal.Tradeoff
 	if in.Deadline, in.Budget = goal.Deadline, goal.Budget; in.Budget != nil && in.Budget.Money <= 0 {
 		return in, corral.ErrorAt(corral.Invalid, "--budget", "%s is not a positive amount", in.Budget)
 	}

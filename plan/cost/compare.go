@@ -2,12 +2,8 @@ package cost
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 	"slices"
 	"time"
-
-	"github.com/corral-pilot/corral"
 )
 
 // A Point is the outcome of one choice of resources. Compared points must have costs in the same unit.
@@ -16,150 +12,24 @@ type Point struct {
 	Cost     Money
 }
 
-// Pareto returns the indices of the points that no other point dominates, sorted by makespan, then cost, then index.
-// One point dominates another if it is neither slower nor more expensive, and not equal. Equal points are either all
-// kept or all omitted.
-func Pareto(points []Point) []int {
+// Pareto returns the indices of the points of the front, by ascending makespan and thereby descending cost: no other point
+// is neither slower nor more expensive. Of equal points only the first by tie is kept, which may be nil, then by index.
+func Pareto(points []Point, tie func(i, j int) int) (front []int) {
 	order := make([]int, len(points))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(i, j int) int {
+	slices.SortStableFunc(order, func(i, j int) int {
 		a, b := points[i], points[j]
-		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.Cost, b.Cost), cmp.Compare(i, j))
+		if before := cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.Cost, b.Cost)); before != 0 || tie == nil {
+			return before
+		}
+		return tie(i, j)
 	})
-	var front []int
 	for _, i := range order {
-		if n := len(front); n == 0 || points[i].Cost < points[front[n-1]].Cost || points[i] == points[front[n-1]] {
+		if n := len(front); n == 0 || points[i].Cost < points[front[n-1]].Cost {
 			front = append(front, i)
 		}
 	}
 	return front
-}
-
-// A Change is the relative difference in runtime and cost between two choices: -0.1 means 10 % less.
-type Change struct{ Runtime, Cost float64 }
-
-// ChangeOf returns the change from one point to another.
-func ChangeOf(from, to Point) Change {
-	return Change{
-		relative(float64(from.Makespan), float64(to.Makespan)),
-		relative(float64(from.Cost), float64(to.Cost)),
-	}
-}
-
-// relative returns the difference of b from a relative to a; it is infinite if only a is 0.
-func relative(a, b float64) float64 {
-	if a == b {
-		return 0
-	}
-	return (b - a) / math.Abs(a)
-}
-
-// Ratio returns the quotient of the magnitudes, R/C in tables 4.5 and 4.6 of the thesis. It is infinite if only the
-// runtime changes, and 0 if the runtime does not change. It is meaningless without the signs, because both values may
-// have improved, or both worsened, at the same ratio. Judge takes the signs into account.
-func (c Change) Ratio() float64 {
-	if c.Runtime == 0 {
-		return 0
-	}
-	return math.Abs(c.Runtime) / math.Abs(c.Cost)
-}
-
-// A Verdict rates a change for a user who values time and money equally.
-type Verdict string
-
-const (
-	Better   Verdict = "better"    // better in one, no worse in the other
-	Worth    Verdict = "worth it"  // the gain in one exceeds the loss in the other
-	Even     Verdict = "even"      // gain and loss are equal, or nothing changes
-	NotWorth Verdict = "not worth" // the gain is smaller than the loss
-	Worse    Verdict = "worse"     // worse in one, no better in the other
-)
-
-// Judge rates the change. Among the four combinations of signs, the ratio matters only for two: a faster but more
-// expensive choice is worth it if the ratio is above 1, and a slower but cheaper choice if the ratio is below 1.
-func (c Change) Judge() Verdict {
-	gain := math.Abs(c.Runtime) - math.Abs(c.Cost) // assuming that the runtime falls
-	if c.Runtime > 0 {
-		gain = -gain
-	}
-	switch {
-	case c.Runtime == 0 && c.Cost == 0:
-		return Even
-	case c.Runtime <= 0 && c.Cost <= 0:
-		return Better
-	case c.Runtime >= 0 && c.Cost >= 0:
-		return Worse
-	case gain > 0:
-		return Worth
-	case gain < 0:
-		return NotWorth
-	}
-	return Even
-}
-
-// A Step is the outcome for a number of nodes.
-type Step struct {
-	Nodes int
-	Point
-}
-
-// A Marginal is the effect of the nodes that one step adds to the previous step.
-type Marginal struct {
-	Nodes   int           // in total
-	Saved   time.Duration // makespan saved; negative: it is longer
-	Extra   Money         // additional cost; negative: it is cheaper
-	SpeedUp float64       // makespan before ÷ makespan now
-	Linear  float64       // nodes now ÷ nodes before: the speed-up at which the cost stays the same
-	Warning string        // why the added nodes do not pay off; empty if the speed-up is at least linear
-}
-
-// Rate returns the time saved per additional cost, d(makespan) ÷ d(cost), in seconds per unit. It is 0 if no time is
-// saved, and infinite if time is saved at no additional cost.
-func (m Marginal) Rate() float64 {
-	switch {
-	case m.Saved <= 0:
-		return 0
-	case m.Extra <= 0:
-		return math.Inf(1)
-	}
-	return m.Saved.Seconds() / m.Extra.Units()
-}
-
-// Marginals returns the effect of each step compared with the previous one. Additional nodes of the same price and
-// speed lower the cost only if the speed-up is more than linear, which is rare: usually one node, or the smallest
-// number of nodes that is fast enough, is cheapest. The numbers of nodes must be positive and ascending; otherwise the
-// error is of kind Invalid.
-func Marginals(steps []Step) ([]Marginal, error) {
-	var all []Marginal
-	for i, now := range steps {
-		if now.Nodes < 1 || i > 0 && now.Nodes <= steps[i-1].Nodes {
-			return nil, corral.Errorf(corral.Invalid, "step %d: the number of nodes must be positive and ascend, got "+
-				"%d", i+1, now.Nodes)
-		}
-		if i > 0 {
-			all = append(all, marginal(steps[i-1], now))
-		}
-	}
-	return all, nil
-}
-
-func marginal(before, now Step) Marginal {
-	m := Marginal{
-		Nodes: now.Nodes, Saved: before.Makespan - now.Makespan, Extra: now.Cost.Plus(-before.Cost),
-		SpeedUp: 1, Linear: float64(now.Nodes) / float64(before.Nodes),
-	}
-	if before.Makespan != now.Makespan {
-		m.SpeedUp = float64(before.Makespan) / float64(now.Makespan)
-	}
-	if m.SpeedUp >= m.Linear {
-		return m
-	}
-	m.Warning = fmt.Sprintf("%d nodes are only %.2f times as fast as %d, less than the linear %.2f times",
-		now.Nodes, m.SpeedUp, before.Nodes, m.Linear)
-	if m.Extra > 0 {
-		m.Warning += ": the cost rises by " + m.Extra.Round(2)
-	}
-	return m
 }

@@ -24,23 +24,3 @@ func Example() {
 	// used: 29.33 cpu-hours, 2.49 USD
 	// billed: 48.00 cpu-hours, 4.08 USD
 }
-
-// More nodes of the same price lower the cost only if the speed-up is more than linear.
-func ExampleMarginals() {
-	steps := []cost.Step{
-		{Nodes: 1, Point: cost.Point{Makespan: 8 * time.Hour, Cost: 8_000_000}},
-		{Nodes: 2, Point: cost.Point{Makespan: 5 * time.Hour, Cost: 10_000_000}},
-	}
-	all, err := cost.Marginals(steps)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, m := range all {
-		fmt.Printf("%d nodes save %s and cost %s more\n", m.Nodes, m.Saved, m.Extra)
-		fmt.Println(m.Warning)
-	}
-	// Output:
-	// 2 nodes save 3h0m0s and cost 2 more
-	// 2 nodes are only 1.60 times as fast as 1, less than the linear 2.00 times: the cost rises by 2.00
-}

@@ -15,19 +15,11 @@ import (
 type Per string
 
 const (
-	CPUHour         Per = "cpu-hour"
-	HostHour        Per = "host-hour"
-	GB              Per = "GB" // 2³⁰ bytes
-	GBMonth         Per = "GB-month"
-	Requests        Per = "1000-requests"
-	TenThousand     Per = "10000-requests"
-	MillionRequests Per = "1000000-requests"
+	CPUHour  Per = "cpu-hour"
+	HostHour Per = "host-hour"
 )
 
-var pers = []Per{CPUHour, HostHour, GB, GBMonth, Requests, TenThousand, MillionRequests}
-
-// Month is the length of a GB-month: a twelfth of a year of 365 days.
-const Month = 730 * time.Hour
+var pers = []Per{CPUHour, HostHour}
 
 // A Rate is the price of one Per. The zero Rate is free.
 type Rate struct {
@@ -74,28 +66,13 @@ type Holding struct {
 	Held  time.Duration
 }
 
-// Charge returns the cost of a holding at a rate per cpu-hour or host-hour: for the time held, and for the time billed.
-// Other rates yield 0.
+// Charge returns the cost of a holding: for the time held, and for the time billed.
 func (r Rate) Charge(h Holding, b Billing) (actual, billed Money) {
 	n := map[Per]int{CPUHour: h.CPUs, HostHour: h.Hosts}[r.Per]
 	hours := func(d time.Duration) Money {
 		return scale(r.Price, []int64{int64(max(0, n)), int64(max(0, d))}, []int64{int64(time.Hour)})
 	}
 	return hours(h.Held), hours(b.Billed(h.Held))
-}
-
-// bytes returns the price of n bytes, at a rate per GB.
-func (r Rate) bytes(n int64) Money { return scale(r.Price, []int64{max(0, n)}, []int64{1 << 30}) }
-
-// storage returns the price of storing n bytes for the given time, at a rate per GB-month.
-func (r Rate) storage(n int64, kept time.Duration) Money {
-	return scale(r.Price, []int64{max(0, n), int64(max(0, kept))}, []int64{1 << 30, int64(Month)})
-}
-
-// requests returns the price of n requests, at a rate per number of requests.
-func (r Rate) requests(n int64) Money {
-	per := map[Per]int64{Requests: 1e3, TenThousand: 1e4, MillionRequests: 1e6}[r.Per]
-	return scale(r.Price, []int64{max(0, n)}, []int64{max(1, per)})
 }
 
 // Billing determines the time that is billed for a holding: whole periods, and at least Minimum. The zero Billing bills

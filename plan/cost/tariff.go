@@ -17,18 +17,13 @@ type Tariff struct {
 var CoreHours = Tariff{Rate: Rate{Price: micro, Unit: CPUHours, Per: CPUHour}}
 
 // ParseTariff parses a price with ParseRate and a billing period with ParseBilling. An empty price means the price of
-// CoreHours; with an empty period the exact time is billed. If the price is not per cpu-hour or host-hour, or a parser
-// fails, the error is Invalid and its place is price or billing.
+// CoreHours; with an empty period the exact time is billed. If a parser fails, the error is Invalid and its place is price or billing.
 func ParseTariff(price, billing string) (t Tariff, err error) {
 	t.Rate = CoreHours.Rate
 	if price != "" {
 		if t.Rate, err = ParseRate(price); err != nil {
 			return Tariff{}, corral.ErrorAt(corral.Invalid, "price", "%w", err)
 		}
-	}
-	if per := t.Rate.Per; per != CPUHour && per != HostHour {
-		return Tariff{}, corral.ErrorAt(corral.Invalid, "price",
-			"pilots hold cpus and hosts: the price must be per %s or per %s, not per %s", CPUHour, HostHour, per)
 	}
 	if billing == "" {
 		return t, nil

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/plantest"
@@ -111,18 +112,18 @@ func TestBounds(t *testing.T) {
 
 func TestShares(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]ensemble.Share{"0": 0, "0.7": 700_000, "1": ensemble.Whole, "2.000001": 2_000_001} {
-		got, err := ensemble.ParseShare(text)
+	for text, want := range map[string]plan.Share{"0": 0, "0.7": 700_000, "1": plan.Whole, "2.000001": 2_000_001} {
+		got, err := plan.ParseShare(text)
 		if err != nil || got != want || got.String() != text {
 			t.Errorf("%s: %d, %v, written %s", text, got, err, got)
 		}
 	}
 	for _, text := range []string{"", ".", ".5", "-1", "0.0000001", "1e3", "NaN", "0x1", "1..2", "99999999999999999999"} {
-		if got, err := ensemble.ParseShare(text); corral.KindOf(err) != corral.Invalid {
+		if got, err := plan.ParseShare(text); corral.KindOf(err) != corral.Invalid {
 			t.Errorf("%q: %d, %v", text, got, err)
 		}
 	}
-	if s := ensemble.Share(900_000); s.Compare(9, 10) != 0 || s.Compare(91, 100) != -1 || s.Of(3) != 3 {
+	if s := plan.Share(900_000); s.Compare(9, 10) != 0 || s.Compare(91, 100) != -1 || s.Of(3) != 3 {
 		t.Error("9 of 10 is not 0.9")
 	}
 }

@@ -115,7 +115,7 @@ func BenchmarkMake(b *testing.B) {
 			points := 0
 			forgetPeak(b)
 			for b.Loop() {
-				pl, err := Make(problem, plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, Options{})
+				pl, err := Make(problem, plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}, Options{})
 				if err != nil || !pl.Feasible {
 					b.Fatal(err, pl.Reasons)
 				}

@@ -3,13 +3,13 @@ package planner
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
 )
 
 // choose returns the best outcome within the goal's deadline and budget.
@@ -20,65 +20,43 @@ func (p *planning) choose(all []outcome) (best outcome, ok bool) {
 	return outcome{}, false
 }
 
-// best returns the index of the best outcome within the goal's deadline and budget. Outcomes whose cost, or weight of
-// cost and makespan, is within sameWorth of the least count as equal: the soonest of them is the best, then the one with
-// the fewest cpus.
+// best returns the index of the best outcome within the goal's deadline and budget.
 func (p *planning) best(all []outcome) (best int, ok bool) {
-	var within []outcome
-	var at []int
+	if order := ranked(p.Goal, all); len(order) > 0 {
+		return order[0], true
+	}
+	return 0, false
+}
+
+// ranked returns the indices of the outcomes that the goal admits, the best first. Outcomes beyond the deadline or the
+// budget still serve as references for the weighing; those beyond a site's limit do not.
+func ranked(goal plan.Goal, all []outcome) []int {
+	var possible []int
+	var candidates []plan.Candidate
 	for k, o := range all {
-		if excess(p.Goal, o) == "" {
-			within, at = append(within, o), append(at, k)
+		if o.limit == "" {
+			possible = append(possible, k)
+			candidates = append(candidates, plan.Candidate{Point: o.point(), CPUs: o.peak, Outside: excess(goal, o) != ""})
 		}
 	}
-	if len(within) == 0 {
-		return 0, false
+	order := goal.Order(candidates, func(i, j int) int {
+		a, b := all[possible[i]], all[possible[j]]
+		return cmp.Or(cmp.Compare(a.held, b.held), a.pilots-b.pilots)
+	})
+	for i, k := range order {
+		order[i] = possible[k]
 	}
-	better := order(p.Goal, within)
-	for k := range within {
-		if better(within[k], within[best]) < 0 {
-			best = k
-		}
-	}
-	if score := scores(p.Goal, within); score != nil {
-		most := score(within[best]) * (1 + sameWorth)
-		for k, o := range within {
-			if score(o) <= most && cmp.Or(cmp.Compare(o.Makespan, within[best].Makespan), o.peak-within[best].peak,
-				better(o, within[best])) < 0 {
-				best = k
-			}
-		}
-	}
-	return at[best], true
+	return order
 }
 
-// sameWorth is the relative difference of costs, or of weights, that does not matter to a user.
-const sameWorth = 0.01
-
-// scores returns the quantity that the goal minimizes, if small differences of it do not matter; otherwise nil.
-func scores(goal plan.Goal, all []outcome) func(outcome) float64 {
-	switch goal.Objective {
-	case plan.Cost:
-		return outcome.dear
-	case plan.Tradeoff:
-		return weights(goal, all)
+// point returns the figures by which outcomes are compared. Their cost is an amount of money, or held microseconds of a
+// cpu if no site has a price: a planning uses the same measure for all outcomes.
+func (o outcome) point() cost.Point {
+	p := cost.Point{Makespan: time.Duration(o.Makespan), Cost: o.Cost.Money}
+	if !priced(o.of.Sites) {
+		p.Cost = cost.Money(o.held.Microseconds())
 	}
-	return nil
-}
-
-// weights returns the weight of outcomes: α × cost + (1 − α) × makespan, relative to the least cost and makespan.
-func weights(goal plan.Goal, all []outcome) func(outcome) float64 {
-	soonest := slices.MinFunc(all, sooner).Makespan
-	cheapest := math.Inf(1) // among the outcomes that cost anything: present pilots are free
-	for _, o := range all {
-		if d := o.dear(); d > 0 {
-			cheapest = min(cheapest, d)
-		}
-	}
-	return func(o outcome) float64 {
-		return goal.Tradeoff*o.dear()/max(cheapest, 1e-9) +
-			(1-goal.Tradeoff)*float64(o.Makespan)/float64(max(soonest, 1))
-	}
+	return p
 }
 
 // excess describes the bound of the goal or the limit of a site that an outcome violates; it returns "" if the outcome
@@ -95,35 +73,6 @@ func excess(goal plan.Goal, o outcome) string {
 		return fmt.Sprintf("the budget of %s: it costs %s", *goal.Budget, o.Cost)
 	}
 	return ""
-}
-
-// order returns the comparison of outcomes for a goal. Ties are broken by cost, then by the peak of cpus, the number of
-// pilots, and the makespan.
-func order(goal plan.Goal, all []outcome) func(a, b outcome) int {
-	rest := func(a, b outcome) int {
-		return cmp.Or(cmp.Compare(a.Cost.Money, b.Cost.Money), cmp.Compare(a.held, b.held), a.peak-b.peak,
-			a.pilots-b.pilots,
-			cmp.Compare(a.Makespan, b.Makespan))
-	}
-	switch goal.Objective {
-	case plan.Makespan:
-		return func(a, b outcome) int { return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), rest(a, b)) }
-	case plan.CPUs:
-		return func(a, b outcome) int { return cmp.Or(a.peak-b.peak, rest(a, b)) }
-	case plan.Tradeoff:
-		score := weights(goal, all)
-		return func(a, b outcome) int { return cmp.Or(cmp.Compare(score(a), score(b)), rest(a, b)) }
-	}
-	return rest
-}
-
-// dear returns the cost of an outcome as a number: an amount of money, or core-hours if no site has a price. A planning
-// uses the same measure for all outcomes, because money and hours cannot be compared.
-func (o outcome) dear() float64 {
-	if priced(o.of.Sites) {
-		return o.Cost.Money.Units()
-	}
-	return o.held.Hours()
 }
 
 // priced reports whether any site has a price.
@@ -144,19 +93,16 @@ func front(all []outcome) []plan.Point {
 // frontier returns the indices of the outcomes of the front, by makespan. A slower outcome that is cheaper only because
 // the costs of its pilots are rounded is dominated.
 func frontier(all []outcome) (some []int) {
-	var sorted []int
+	var possible []int
+	var points []cost.Point
 	for k, o := range all {
 		if o.limit == "" && o.breach == "" {
-			sorted = append(sorted, k)
+			possible, points = append(possible, k), append(points, o.point())
 		}
 	}
-	slices.SortStableFunc(sorted, func(i, j int) int {
-		a, b := &all[i], &all[j]
-		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.dear(), b.dear()), a.peak-b.peak)
-	})
-	for _, k := range sorted {
-		n := len(some)
-		if n == 0 || all[some[n-1]].dear()-all[k].dear() > rounding(&all[some[n-1]], &all[k]) {
+	for _, k := range cost.Pareto(points, func(i, j int) int { return all[possible[i]].peak - all[possible[j]].peak }) {
+		k = possible[k]
+		if n := len(some); n == 0 || all[some[n-1]].point().Cost-all[k].point().Cost > rounding(&all[some[n-1]], &all[k]) {
 			some = append(some, k)
 		}
 	}
@@ -165,11 +111,11 @@ func frontier(all []outcome) (some []int) {
 
 // rounding returns the largest difference between two costs that are equal before they are rounded: half a micro-unit
 // for each pilot.
-func rounding(a, b *outcome) float64 {
+func rounding(a, b *outcome) cost.Money {
 	if !priced(a.of.Sites) {
 		return 0
 	}
-	return 0.5e-6*float64(a.pilots+b.pilots) + 1e-9
+	return cost.Money(a.pilots+b.pilots) / 2
 }
 
 // unreachable returns the answer for a goal that no candidate reaches: the nearest plan, and the change that would make
@@ -258,11 +204,11 @@ func beyond(end, deadline corral.Seconds) time.Duration {
 }
 
 func sooner(a, b outcome) int {
-	return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.dear(), b.dear()))
+	return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.point().Cost, b.point().Cost))
 }
 
 func cheaper(a, b outcome) int {
-	return cmp.Or(cmp.Compare(a.dear(), b.dear()), cmp.Compare(a.Makespan, b.Makespan))
+	return cmp.Or(cmp.Compare(a.point().Cost, b.point().Cost), cmp.Compare(a.Makespan, b.Makespan))
 }
 
 // without returns the outcomes that lack a property.

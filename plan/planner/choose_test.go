@@ -62,8 +62,8 @@ func TestTheSoonestOfThoseThatCostAboutTheSame(t *testing.T) {
 		{plan.Goal{Objective: plan.Cost, Deadline: all[5].Makespan}, 5},
 		{plan.Goal{Objective: plan.Cost, Budget: &cost.Amount{Money: all[0].Cost.Money}}, 0},
 		{plan.Goal{Objective: plan.Makespan}, 5},
-		{plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, 5},
-		{plan.Goal{Objective: plan.Tradeoff, Tradeoff: 1}, 2},
+		{plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}, 5},
+		{plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole}, 2},
 	} {
 		p := *made
 		p.Goal = tt.goal

@@ -115,7 +115,9 @@ func (o outcome) whyClustered(all []outcome) []string {
 	if len(alone) == 0 {
 		return []string{said}
 	}
-	other := slices.MinFunc(alone, order(o.of.Goal, alone))
+	anyway := o.of.Goal
+	anyway.Deadline, anyway.Budget = 0, nil
+	other := alone[ranked(anyway, alone)[0]]
 	return []string{fmt.Sprintf("%s: as separate jobs they would take %s and %s", said,
 		round(time.Duration(other.Makespan)), plan.CoreTime(other.CoreHours))}
 }

@@ -20,7 +20,7 @@ func TestSiteWithoutPriceBesideOneWithAPrice(t *testing.T) {
 	free.Tariff = plan.Tariff{Rate: cost.Rate{Unit: "USD", Per: cost.CPUHour}}
 	paid.Tariff = plan.Tariff{Rate: cost.Rate{Price: cost.Money(10_000), Unit: "USD", Per: cost.CPUHour}}
 	problem := plan.Problem{Work: stages(t, time.Hour, 20, 20), Sites: []plan.Site{free, paid}}
-	pl, err := Make(problem, plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, Options{Shape: 1})
+	pl, err := Make(problem, plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}, Options{Shape: 1})
 	if err != nil || !pl.Feasible {
 		t.Fatal(pl, err)
 	}

@@ -119,7 +119,7 @@ func TestPlansBesidePresentPilots(t *testing.T) {
 			problem.Present = append(problem.Present, q)
 		}
 		goal := plan.Goal{Objective: rapid.SampledFrom([]plan.Objective{plan.Cost, plan.Makespan, plan.Tradeoff}).Draw(r,
-			"objective"), Tradeoff: 0.5}
+			"objective"), Tradeoff: plan.Whole / 2}
 		if rapid.Bool().Draw(r, "in time") {
 			goal.Deadline = corral.Seconds(time.Duration(rapid.IntRange(60, 1200).Draw(r, "deadline")) * time.Second)
 		}

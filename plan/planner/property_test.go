@@ -26,7 +26,7 @@ func TestEveryPlanIsValid(t *testing.T) {
 		rng := seeded(rt)
 		problem := randomProblem(t, rng, 40)
 		for _, objective := range plan.Objectives {
-			pl, err := Make(problem, plan.Goal{Objective: objective, Tradeoff: rng.Float64()}, Options{})
+			pl, err := Make(problem, plan.Goal{Objective: objective, Tradeoff: plan.Share(rng.IntN(1_000_001))}, Options{})
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -43,7 +43,7 @@ func TestSameProblemSameBytes(t *testing.T) {
 		var first []byte
 		for range 2 {
 			problem := randomProblem(t, rand.New(rand.NewPCG(seed, 0)), 40)
-			pl, err := Make(problem, plan.Goal{Objective: plan.Tradeoff, Tradeoff: .5}, Options{})
+			pl, err := Make(problem, plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}, Options{})
 			if err != nil {
 				rt.Fatal(err)
 			}

@@ -87,7 +87,7 @@ func feasible(t testing.TB, rng *rand.Rand, tasks int) (plan.Problem, *plan.Plan
 	for {
 		problem := randomProblem(t, rng, tasks)
 		pl, err := Make(problem, plan.Goal{Objective: quick[rng.IntN(len(quick))],
-			Tradeoff: rng.Float64()}, Options{})
+			Tradeoff: plan.Share(rng.IntN(1_000_001))}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,15 +69,10 @@ type ladder struct {
 func newLadder(p *planning, all []outcome) *ladder {
 	anyTime := p.Goal
 	anyTime.Deadline = 0
-	within := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return excess(anyTime, o) != "" })
 	l := &ladder{p: p, share: map[int]float64{}}
-	if len(within) == 0 {
-		return l
-	}
-	slices.SortStableFunc(within, order(p.Goal, within))
-	for _, o := range within {
-		if n := len(l.rungs); n == 0 || o.Makespan < l.rungs[n-1].Makespan {
-			l.rungs = append(l.rungs, o)
+	for _, k := range ranked(anyTime, all) {
+		if n := len(l.rungs); n == 0 || all[k].Makespan < l.rungs[n-1].Makespan {
+			l.rungs = append(l.rungs, all[k])
 		}
 	}
 	return l

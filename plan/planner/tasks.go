@@ -1,8 +1,6 @@
 package planner
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -23,17 +21,8 @@ type tasks struct {
 func newTasks(w, quick plan.Work) *tasks {
 	n := len(w.Tasks)
 	t := &tasks{work: w, quick: quick, place: make([]int32, n), byPlace: make([]int32, n), class: make([]int32, n)}
-	topological := make([]int32, n)
-	for k, i := range w.Graph.Order() {
-		topological[i] = int32(k)
-		t.byPlace[k] = int32(i)
-	}
-	rank := w.Graph.UpwardRanks(quick.Runtimes())
-	slices.SortFunc(t.byPlace, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(rank[b], rank[a]), cmp.Compare(topological[a], topological[b]))
-	})
-	for k, i := range t.byPlace {
-		t.place[i] = int32(k)
+	for k, i := range w.Graph.ByRank(quick.Runtimes(), nil) {
+		t.byPlace[k], t.place[i] = int32(i), int32(k)
 	}
 	known := map[corral.Resources]int32{}
 	for i, task := range w.Tasks {

@@ -15,7 +15,8 @@ func Example() {
 		{Start: 5 * time.Hour, Length: time.Hour, Processors: 8, Price: 1_000_000, Divisible: true, Extensible: true},
 	})
 	for _, length := range []time.Duration{time.Hour, 2 * time.Hour, 4 * time.Hour} {
-		start, _ := l.Place(0, length, 2)
+		start, _ := l.Find(0, length, 2)
+		l.Take()
 		fmt.Printf("two processors for %s: from %s, in all for %s\n", length, start, l.Cost())
 	}
 	// Output:

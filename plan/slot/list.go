@@ -57,12 +57,6 @@ func NewList(slots []Slot) *List {
 	return l
 }
 
-// Machine returns the list of a site on which nothing is planned: it is the state of the thesis's non-delaying
-// scheduler (Singh 2008, section 3.1), which keeps no other state.
-func Machine(processors int, from time.Duration) *List {
-	return NewList([]Slot{{Start: from, Length: time.Hour, Processors: processors, Divisible: true, Extensible: true}})
-}
-
 // whole returns a whole slot.
 func (l *List) whole(i int) rest {
 	s := &l.slots[i]
@@ -84,11 +78,8 @@ func (l *List) Reset(chosen func(slot int) bool) {
 	}
 }
 
-// Record makes the list record the taken pieces from now on, for Taken.
+// Record makes the list record the taken pieces from now on, for Needed.
 func (l *List) Record() { l.record = true }
-
-// Taken returns the pieces that were taken since Record, in order.
-func (l *List) Taken() []Piece { return l.taken }
 
 // Find returns the earliest start, not before the given instant, from which n processors are free for the given length
 // (Singh 2008, figure 2). It examines free slots in order. A slot that is wide and long enough is taken alone. If a
@@ -158,14 +149,6 @@ func (l *List) Take() {
 	for _, r := range all {
 		l.insert(r)
 	}
-}
-
-// Place finds the earliest start with Find and takes n processors there.
-func (l *List) Place(earliest, length time.Duration, n int) (start time.Duration, ok bool) {
-	if start, ok = l.Find(earliest, length, n); ok {
-		l.Take()
-	}
-	return start, ok
 }
 
 // carve takes k processors of a rest for the found piece, and adds the remaining parts to left: the unused processors,
@@ -267,20 +250,5 @@ func (l *List) Needed() []Piece {
 	slices.SortStableFunc(all, func(a, b Piece) int {
 		return cmp.Or(cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.Start, b.Start))
 	})
-	return all
-}
-
-// Free returns the free parts as slots with their original prices, in order of time. Parts that end because something
-// is taken after them are neither divisible nor extensible, so that a site is not fragmented. Parts without an end are
-// divisible and extensible; they last until the horizon, and at least one millisecond.
-func (l *List) Free(horizon time.Duration) []Slot {
-	all := make([]Slot, len(l.free))
-	for i, r := range l.free {
-		s, open := l.slots[r.slot], r.end == Forever
-		all[i] = Slot{r.start, r.end - r.start, r.processors, s.Price, s.Fee, open, open}
-		if open {
-			all[i].Length = max(horizon, r.start+time.Millisecond) - r.start
-		}
-	}
 	return all
 }

@@ -1,8 +1,10 @@
 package dag
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -11,13 +13,27 @@ import (
 // Hariri, Wu: Performance-effective and low-complexity task scheduling for heterogeneous computing, IEEE TPDS 13(3),
 // 2002, eq. 8) with one cost for all processors and no cost on the edges. cost has one entry for each node. Sums
 // saturate at the maximum Duration.
-func (g *Graph) UpwardRanks(cost []time.Duration) []time.Duration {
+func (g *Graph) UpwardRanks(cost []time.Duration) []time.Duration { return g.ranks(cost, nil) }
+
+// ByRank returns the nodes by descending upward rank, in topological order if ranks are equal, so that nodes without a
+// cost come after their parents. edge returns the cost of an edge; nil: edges cost nothing.
+func (g *Graph) ByRank(cost []time.Duration, edge func(parent, child int) time.Duration) []int {
+	rank, order := g.ranks(cost, edge), slices.Clone(g.order)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank[b], rank[a]) })
+	return order
+}
+
+func (g *Graph) ranks(cost []time.Duration, edge func(parent, child int) time.Duration) []time.Duration {
 	rank := make([]time.Duration, g.Len())
 	for k := g.Len() - 1; k >= 0; k-- {
 		i := g.order[k]
 		var below time.Duration
 		for _, c := range g.Children(i) {
-			below = max(below, rank[c])
+			if edge == nil {
+				below = max(below, rank[c])
+			} else {
+				below = max(below, add(edge(i, c), rank[c]))
+			}
 		}
 		rank[i] = add(cost[i], below)
 	}

@@ -34,7 +34,7 @@ func (d *demo) decide(ctx context.Context) error {
 	began := time.Now()
 	d.plan.row, err = d.cl.CreatePlan(ctx, api.NewPlan{
 		Cluster: d.cluster, Workflow: document, WorkflowName: lambda.WorkflowFile, Sites: []string{personal.Site},
-		Goal: plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, HostCPUs: 1,
+		Goal: plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}, HostCPUs: 1,
 	}, "")
 	if err != nil {
 		return err

@@ -7,8 +7,7 @@
 //     makespan, and the alternatives. planner/moga makes the decisions. A booking reserves nothing; its times are
 //     relative to the instant of the offers.
 //   - RankSites ranks sites for a whole workflow, before any pilots exist: whether a site is viable and, if not, the
-//     first requirement that it does not meet; and the expected wait, runtime and cost at the site. Package selection
-//     computes costs and makes the choice.
+//     first requirement that it does not meet; and the expected wait, runtime and cost at the site.
 //
 // The speed of a site's hosts is learned from runs (profile.Speeds): a site at which tasks took 1.25 times as long as
 // tasks of the same kinds elsewhere has a rate of 0.8 per cpu. There is no other source for a site's rate: clock speeds

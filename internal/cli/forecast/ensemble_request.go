@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner/rehearsal"
@@ -73,7 +74,7 @@ type Chance struct {
 
 // Switches modifies an algorithm's rules. A nil or empty field means the algorithm's default.
 type Switches struct {
-	High, Low, Scaling, Alpha *ensemble.Share
+	High, Low, Scaling, Alpha *plan.Share
 	Interval                  *time.Duration
 	Margin                    *cost.Money
 	BudgetTest, FitTest, Tie  string
@@ -101,7 +102,7 @@ func (in EnsembleRequest) check(unit cost.Unit) error {
 		return corral.ErrorAt(corral.Invalid, "--delay", "%s is negative", in.Delay)
 	case !(in.Failures >= 0 && in.Failures < 1):
 		return corral.ErrorAt(corral.Invalid, "--failures", "%g is not a probability below 1", in.Failures)
-	case in.Alpha != nil && *in.Alpha > ensemble.Whole:
+	case in.Alpha != nil && *in.Alpha > plan.Whole:
 		return corral.ErrorAt(corral.Invalid, "--alpha", "%s is not between 0 and 1", *in.Alpha)
 	case in.Interval != nil && *in.Interval < time.Second:
 		return corral.ErrorAt(corral.Invalid, "--interval", "%s is less than a second", *in.Interval)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/plantest"
@@ -15,7 +16,7 @@ import (
 
 // asked returns the request for the worked example with its constraints.
 func asked(change func(*EnsembleRequest)) EnsembleRequest {
-	low := ensemble.Share(500_000)
+	low := plan.Share(500_000)
 	in := EnsembleRequest{Algorithm: WADPDS, Budget: cost.Amount{Money: 18_000_000, Unit: "USD"},
 		Deadline: corral.Seconds(6 * time.Hour), MachineTerms: MachineTerms{Resource: VM, CPUs: 1, Price: "1USD/cpu-hour"},
 		Switches: Switches{Low: &low}}
@@ -215,7 +216,7 @@ func placeOf(err error) string {
 // Invalid requests are refused with the name of the wrong flag.
 func TestWhatIsRefused(t *testing.T) {
 	t.Parallel()
-	over := ensemble.Share(1_500_000)
+	over := plan.Share(1_500_000)
 	short := time.Millisecond
 	for place, change := range map[string]func(*EnsembleRequest){
 		"--algorithm":   func(in *EnsembleRequest) { in.Algorithm = "magic" },

@@ -11,7 +11,6 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/selection"
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
@@ -44,7 +43,7 @@ type Rank struct {
 	Viable bool              `json:"viable"`
 	Lacks  string            `json:"lacks,omitempty"` // the first requirement that the site does not meet
 	Queue  string            `json:"queue,omitempty"`
-	Items  []selection.Item  `json:"items,omitempty"` // the workflow's times at the site, in seconds
+	Items  []Item            `json:"items,omitempty"` // the workflow's times at the site, in seconds
 	Takes  corral.Seconds    `json:"takes_s"`         // sum of the times
 	Speed  float64           `json:"speed,omitempty"` // divisor of runtimes; absent: unknown
 	Kinds  int               `json:"kinds,omitempty"` // kinds of tasks from which Speed was learned
@@ -52,6 +51,14 @@ type Rank struct {
 	Cost   *cost.Amount      `json:"cost,omitempty"` // absent if the price is per host, whose size is unknown
 
 	walltime time.Duration // walltime of pilots: the workflow's time, at most the queue's limit
+}
+
+// An Item is the time of one kind of work at a site.
+type Item struct {
+	Type   string  `json:"type"`
+	Amount float64 `json:"amount"`
+	Rate   float64 `json:"rate"` // amount per second
+	Cost   float64 `json:"cost"` // amount ÷ rate
 }
 
 // RankSites ranks sites, the best first; sites that are not viable are last, sorted by name. For a site without
@@ -115,33 +122,25 @@ func (in RankRequest) comparable(ranks []Rank) error {
 	return nil
 }
 
-// ordered sorts the ranks by selecting the best site, then the best of the remaining sites, and so on.
-func (in RankRequest) ordered(left []Rank) (order []Rank) {
-	slices.SortStableFunc(left, func(a, b Rank) int { return cmp.Compare(a.Site, b.Site) })
-	for {
-		affinities := make([]float64, len(left))
-		for i, r := range left {
-			affinities[i] = in.affinity(r)
-		}
-		best := selection.Select(affinities)
-		if best == selection.None {
-			return append(order, left...)
-		}
-		order, left = append(order, left[best]), slices.Delete(slices.Clone(left), best, best+1)
-	}
+// ordered sorts the ranks, the best first.
+func (in RankRequest) ordered(ranks []Rank) []Rank {
+	slices.SortStableFunc(ranks, func(a, b Rank) int {
+		return cmp.Or(cmp.Compare(in.dearness(a), in.dearness(b)), cmp.Compare(a.Site, b.Site))
+	})
+	return ranks
 }
 
-// affinity returns a number that is higher the sooner the workflow is done, or the less it costs, or −∞ for a site that
+// dearness returns a number that is lower the sooner the workflow is done, or the less it costs, or +∞ for a site that
 // is not viable.
-func (in RankRequest) affinity(r Rank) float64 {
+func (in RankRequest) dearness(r Rank) float64 {
 	if !r.Viable {
-		return math.Inf(-1)
+		return math.Inf(1)
 	}
 	seconds := float64(r.Wait.Wait+r.Takes) / float64(time.Second)
 	if in.By == ByCost {
-		return -(r.Cost.Money.Units() + 1e-12*seconds)
+		return r.Cost.Money.Units() + 1e-12*seconds
 	}
-	return -seconds
+	return seconds
 }
 
 // at returns the rank of one site for the workflow, without the wait.
@@ -154,17 +153,14 @@ func (in RankRequest) at(s RankedSite) (r Rank, err error) {
 		r.Lacks = lacks
 		return r, nil
 	}
-	offers := []selection.Capability{
-		{Consumable: selection.Consumable{Type: "cpu-seconds"}, Rate: speed * min(float64(in.CPUs), task.width)}}
+	takes := 0.0
 	if task.work > 0 {
-		r.Items, err = selection.Bill(offers, []selection.Requirement{
-			{Consumable: selection.Consumable{Type: "cpu-seconds"}, Amount: task.work}})
-		if err != nil {
-			return r, err
-		}
+		rate := speed * min(float64(in.CPUs), task.width)
+		takes = task.work / rate
+		r.Items = []Item{{"cpu-seconds", task.work, rate, takes}}
 	}
 	r.walltime = time.Duration(queue.MaxWalltime)
-	r.Takes = corral.Seconds(time.Duration(selection.Cost(r.Items) * float64(time.Second)).Round(time.Millisecond))
+	r.Takes = corral.Seconds(time.Duration(takes * float64(time.Second)).Round(time.Millisecond))
 	if takes := time.Duration(r.Takes); r.walltime == 0 || takes < r.walltime {
 		r.walltime = takes
 	}

@@ -1,11 +1,9 @@
 package forecast
 
 import (
-	"time"
-
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 )
@@ -15,7 +13,7 @@ const SlotUnit = cost.ServiceUnits
 
 // A SlotRequest describes a user's preferences.
 type SlotRequest struct {
-	TradeOff ensemble.Share // 0: the shortest makespan; 1: the least cost
+	TradeOff plan.Share     // 0: the shortest makespan; 1: the least cost
 	Deadline corral.Seconds // 0: no deadline
 	Budget   *cost.Amount   // nil: no limit
 	Search   moga.Options
@@ -26,7 +24,7 @@ type Booking struct {
 	Makespan  corral.Seconds `json:"makespan_s"`
 	Cost      cost.Amount    `json:"cost"`
 	LeastCost cost.Amount    `json:"least_cost"` // cost of the tasks' processor time at the lowest price
-	TradeOff  ensemble.Share `json:"tradeoff"`
+	TradeOff  plan.Share     `json:"tradeoff"`
 	Offered   int            `json:"offered"` // number of slots offered
 	Pieces    []Reservation  `json:"pieces"`  // parts of slots to reserve
 	Schedule  []Placement    `json:"schedule"`
@@ -60,12 +58,9 @@ type Alternative struct {
 // BookSlots plans a problem. It returns the errors of slotted.New and of moga's Search and Choose, and an error of kind
 // Invalid for a budget in another unit.
 func BookSlots(p slotted.Problem, in SlotRequest) (*Booking, error) {
-	limits := moga.Limits{Deadline: time.Duration(in.Deadline)}
-	if in.Budget != nil {
-		if limits.Budget = in.Budget.Money; in.Budget.Unit != SlotUnit {
-			return nil, corral.ErrorAt(corral.Invalid, "--budget", "slots are priced in %s, not in %s", SlotUnit,
-				in.Budget.Unit)
-		}
+	if in.Budget != nil && in.Budget.Unit != SlotUnit {
+		return nil, corral.ErrorAt(corral.Invalid, "--budget", "slots are priced in %s, not in %s", SlotUnit,
+			in.Budget.Unit)
 	}
 	s, err := slotted.New(p)
 	if err != nil {
@@ -75,7 +70,8 @@ func BookSlots(p slotted.Problem, in SlotRequest) (*Booking, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := front.Choose(in.TradeOff, limits)
+	chosen, err := front.Choose(plan.Goal{Objective: plan.Tradeoff, Tradeoff: in.TradeOff, Deadline: in.Deadline,
+		Budget: in.Budget})
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/cli/forecast"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 	"github.com/corral-pilot/corral/plan/plantest"
@@ -39,7 +39,7 @@ func problem(t *testing.T) slotted.Problem {
 func TestOf(t *testing.T) {
 	t.Parallel()
 	p := problem(t)
-	in := forecast.SlotRequest{TradeOff: ensemble.Whole / 4, Search: moga.Options{Population: 40, Generations: 3, Seed: 5}}
+	in := forecast.SlotRequest{TradeOff: plan.Whole / 4, Search: moga.Options{Population: 40, Generations: 3, Seed: 5}}
 	b, err := forecast.BookSlots(p, in)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestOf(t *testing.T) {
 	if string(first) != string(second) {
 		t.Errorf("%s\nand then\n%s", first, second)
 	}
-	in.TradeOff, in.Deadline = ensemble.Whole, b.Front[0].Makespan
+	in.TradeOff, in.Deadline = plan.Whole, b.Front[0].Makespan
 	if b, err = forecast.BookSlots(p, in); err != nil || b.Makespan != in.Deadline {
 		t.Errorf("with a deadline only the fastest meets: %v, %v", b, err)
 	}

@@ -140,8 +140,8 @@ func TestObjectiveThatIsLeftOut(t *testing.T) {
 	f.readySite(t)
 	budget := &cost.Amount{Money: 10_000_000, Unit: cost.CPUHours}
 	for _, tc := range []struct{ given, want plan.Goal }{
-		{plan.Goal{}, plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}},
-		{plan.Goal{Tradeoff: 1}, plan.Goal{Objective: plan.Tradeoff, Tradeoff: 1}},
+		{plan.Goal{}, plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}},
+		{plan.Goal{Tradeoff: plan.Whole}, plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole}},
 		{plan.Goal{Budget: budget}, plan.Goal{Objective: plan.Makespan, Budget: budget}},
 		{plan.Goal{Objective: plan.Tradeoff}, plan.Goal{Objective: plan.Tradeoff}}, // 0: only the makespan counts
 	} {
@@ -400,7 +400,7 @@ func TestBadPlans(t *testing.T) {
 		{"deadline", func(p *api.NewPlan) { p.Goal.Deadline = corral.Seconds(-time.Second) }, corral.Invalid, "deadline_s"},
 		{"objective", func(p *api.NewPlan) { p.Goal.Objective = "joy" }, corral.Invalid, "objective"},
 		{"cpus", func(p *api.NewPlan) { p.Goal = plan.Goal{Objective: plan.CPUs} }, corral.Invalid, "objective"},
-		{"tradeoff", func(p *api.NewPlan) { p.Goal.Tradeoff = 1.5 }, corral.Invalid, "tradeoff"},
+		{"tradeoff", func(p *api.NewPlan) { p.Goal.Tradeoff = 3 * plan.Whole / 2 }, corral.Invalid, "tradeoff"},
 		{"confidence", func(p *api.NewPlan) { p.Goal.Confidence = 1 }, corral.Invalid, "confidence"},
 		{"error", func(p *api.NewPlan) { p.Error = "normal:1" }, corral.Invalid, "error"},
 		{"other unit", func(p *api.NewPlan) { p.Goal.Budget = dollars }, corral.Invalid, "budget"},

@@ -32,8 +32,8 @@ func CheckPlan(in *api.NewPlan, now time.Time) error {
 			k.keep(corral.ErrorAt(corral.Invalid, "budget", "%w", err))
 		}
 	}
-	k.invalid(math.IsNaN(g.Tradeoff) || g.Tradeoff < 0 || g.Tradeoff > 1, "tradeoff",
-		"%g is not between 0 (only the makespan counts) and 1 (only the cost)", g.Tradeoff)
+	k.invalid(g.Tradeoff < 0 || g.Tradeoff > plan.Whole, "tradeoff",
+		"%s is not between 0 (only the makespan counts) and 1 (only the cost)", g.Tradeoff)
 	k.invalid(math.IsNaN(g.Confidence) || g.Confidence < 0 || g.Confidence >= 1, "confidence",
 		"%g is not between 0 and 1", g.Confidence)
 	if in.NextRun != nil {
@@ -57,7 +57,7 @@ func CheckPlan(in *api.NewPlan, now time.Time) error {
 	case g.Budget != nil:
 		g.Objective = plan.Makespan
 	default:
-		g.Objective, g.Tradeoff = plan.Tradeoff, cmp.Or(g.Tradeoff, 0.5)
+		g.Objective, g.Tradeoff = plan.Tradeoff, cmp.Or(g.Tradeoff, plan.Whole/2)
 	}
 	k.invalid(g.Objective == plan.CPUs && g.Deadline == 0, "objective", "minimizing cpus requires a deadline")
 	return k.err

@@ -27,8 +27,8 @@ func TestObjectiveOfAPlan(t *testing.T) {
 		name        string
 		given, want plan.Goal
 	}{
-		{"nothing", plan.Goal{}, plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}},
-		{"a weight", plan.Goal{Tradeoff: 0.2}, plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.2}},
+		{"nothing", plan.Goal{}, plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}},
+		{"a weight", plan.Goal{Tradeoff: 200_000}, plan.Goal{Objective: plan.Tradeoff, Tradeoff: 200_000}},
 		{"a deadline", plan.Goal{Deadline: hour}, plan.Goal{Objective: plan.Cost, Deadline: hour}},
 		{"a budget", plan.Goal{Budget: budget}, plan.Goal{Objective: plan.Makespan, Budget: budget}},
 		{"both", plan.Goal{Deadline: hour, Budget: budget},
@@ -62,8 +62,8 @@ func TestCheckPlanRefuses(t *testing.T) {
 		{"budget", func(p *api.NewPlan) { p.Goal.Budget = &cost.Amount{Unit: "ch"} }, "must be positive"},
 		{"budget", func(p *api.NewPlan) { p.Goal.Budget = &cost.Amount{Money: -1, Unit: "ch"} }, "must be positive"},
 		{"budget", func(p *api.NewPlan) { p.Goal.Budget = &cost.Amount{Money: 1, Unit: "bean"} }, "must be ch (cpu-"},
-		{"tradeoff", func(p *api.NewPlan) { p.Goal.Tradeoff = math.NaN() }, "NaN is not between 0"},
-		{"tradeoff", func(p *api.NewPlan) { p.Goal.Tradeoff = 2 }, "2 is not between 0"},
+		{"tradeoff", func(p *api.NewPlan) { p.Goal.Tradeoff = -1 }, "-0.000001 is not between 0"},
+		{"tradeoff", func(p *api.NewPlan) { p.Goal.Tradeoff = 2 * plan.Whole }, "2 is not between 0"},
 		{"confidence", func(p *api.NewPlan) { p.Goal.Confidence = 1 }, "1 is not between 0 and 1"},
 		{"confidence", func(p *api.NewPlan) { p.Goal.Confidence = math.NaN() }, "NaN is not between 0 and 1"},
 		{"default_runtime_s", func(p *api.NewPlan) { p.DefaultRuntime = -hour }, "is negative"},

@@ -8,7 +8,6 @@ package algorithm
 // simulation does the same (montecarlo.Model.Ended).
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,72 +140,41 @@ func misses(goal plan.Goal, o montecarlo.Outcome) bool {
 }
 
 // choose returns the index of the best entrant with a plan, or -1. An entrant that misses the goal in fewer outcomes is
-// better; if the shares differ by less than 5 %, the goal's objective decides, and ties go to the first. The weights
-// are relative to the first entrant with a plan, usually the staircase.
-func choose(goal plan.Goal, all []plan.Entrant) (best int) {
-	best = -1
-	var unit plan.Entrant
-	for _, e := range all {
-		if e.Why == "" {
-			unit = e
-			break
-		}
-	}
+// better; among those whose shares differ by at most 5 %, the goal's objective decides (plan.Goal.Order).
+func choose(goal plan.Goal, all []plan.Entrant) int {
+	var made []int
 	least := 1.0
-	for i := range all {
-		if e := &all[i]; e.Why == "" {
-			if least = min(least, e.Missed); weighed(goal) {
-				e.Weight = weight(goal, *e, unit)
-			}
-		}
-	}
 	for i, e := range all {
-		if e.Why != "" || e.Missed > least+0.05 {
-			continue
-		}
-		if best < 0 || cmp.Or(byObjective(goal, e, all[best]), cmp.Compare(e.Cost.Money, all[best].Cost.Money),
-			cmp.Compare(e.Makespan, all[best].Makespan)) < 0 {
-			best = i
+		if e.Why == "" {
+			made, least = append(made, i), min(least, e.Missed)
 		}
 	}
-	return best
-}
-
-// weighed reports whether a goal trades cost against makespan.
-func weighed(goal plan.Goal) bool { return goal.Objective == plan.Tradeoff || goal.Objective == "" }
-
-// weight returns α × cost + (1 − α) × makespan, both relative to those of unit.
-func weight(goal plan.Goal, e, unit plan.Entrant) float64 {
-	part := func(a, b float64) float64 {
-		if b == 0 {
-			return a // the cost or the makespan of unit is 0
+	var candidates []plan.Candidate
+	for _, i := range made {
+		e := all[i]
+		candidates = append(candidates, plan.Candidate{CPUs: e.PeakCPUs, Outside: e.Missed > least+0.05,
+			Point: cost.Point{Makespan: time.Duration(e.Makespan), Cost: e.Cost.Money}})
+	}
+	if goal.Objective == plan.Tradeoff || goal.Objective == "" {
+		w := plan.Weigh(goal.Tradeoff, candidates)
+		for k, i := range made {
+			all[i].Weight = w.Of(candidates[k].Point)
 		}
-		return a / b
 	}
-	return goal.Tradeoff*part(e.Cost.Money.Units(), unit.Cost.Money.Units()) +
-		(1-goal.Tradeoff)*part(time.Duration(e.Makespan).Seconds(), time.Duration(unit.Makespan).Seconds())
-}
-
-// byObjective compares two entrants by the quantity that the goal minimizes.
-func byObjective(goal plan.Goal, a, b plan.Entrant) int {
-	switch goal.Objective {
-	case plan.Makespan:
-		return cmp.Compare(a.Makespan, b.Makespan)
-	case plan.Cost:
-		return cmp.Compare(a.Cost.Money, b.Cost.Money)
-	case plan.CPUs:
-		return cmp.Or(a.PeakCPUs-b.PeakCPUs, cmp.Compare(a.Cost.Money, b.Cost.Money))
+	best := goal.Best(candidates, nil)
+	if best < 0 {
+		return -1
 	}
-	return cmp.Compare(a.Weight, b.Weight)
+	return made[best]
 }
 
 // why explains the choice in one sentence.
 func why(goal plan.Goal, all []plan.Entrant, best int) string {
 	w := all[best]
-	by := map[plan.Objective]string{plan.Makespan: "it ends first", plan.Cost: "it costs least",
-		plan.CPUs: "it holds the fewest cpus"}[goal.Objective]
+	by := map[plan.Objective]string{plan.Makespan: "it ends first", plan.CPUs: "it holds the fewest cpus",
+		plan.Cost: "it ends first of those within 1 % of the least cost"}[goal.Objective]
 	if by == "" {
-		by = fmt.Sprintf("it has the lowest weight with --tradeoff %g", goal.Tradeoff)
+		by = fmt.Sprintf("it ends first of those within 1 %% of the lowest weight with --tradeoff %s", goal.Tradeoff)
 	}
 	said := fmt.Sprintf("%s is chosen: simulated in the current queues, %s, %s for %s", w.Algorithm, by,
 		round(w.Makespan), w.Cost.Brief())

@@ -11,11 +11,9 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner"
-	"github.com/corral-pilot/corral/plan/planner/greedy"
-	"github.com/corral-pilot/corral/plan/planner/slotted"
 	"github.com/corral-pilot/corral/plan/slot"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // A stage is a sequence of consecutive levels of a graph with similar widths.
@@ -79,14 +77,13 @@ func (s *stage) on(cpus int) (takes time.Duration, ok bool) {
 	if d, known := s.takes[cpus]; known {
 		return d, d >= 0
 	}
-	alone := slot.Slot{Length: time.Hour, Processors: cpus, Divisible: true, Extensible: true}
-	one, err := slotted.New(slotted.Problem{Work: s.work, Sites: []slotted.Site{
-		{Offer: slot.Offer{Processors: cpus, Slots: []slot.Slot{alone}}}}})
-	if err == nil {
-		var point cost.Point
-		if point, ok = one.Evaluator().Point(func(int) bool { return true }); ok {
-			takes = point.Makespan + slices.Max(s.work.Runtimes())
-		}
+	needs := make([]int, len(s.work.Tasks))
+	for i, t := range s.work.Tasks {
+		needs[i] = max(1, t.Needs.CPUs)
+	}
+	runtimes := s.work.Runtimes()
+	if takes, ok = dag.ListSchedule(s.work.Graph, runtimes, needs, cpus); ok {
+		takes += slices.Max(runtimes)
 	}
 	if s.takes[cpus] = takes; !ok {
 		s.takes[cpus] = -1
@@ -99,7 +96,7 @@ func (s *stage) on(cpus int) (takes time.Duration, ok bool) {
 // whether this pays off.
 
 // weighings lists the trade-offs with which the greedy algorithm makes choices. The goal decides among the results.
-var weighings = []ensemble.Share{0, ensemble.Whole / 4, ensemble.Whole / 2, ensemble.Whole * 3 / 4, ensemble.Whole}
+var weighings = []plan.Share{0, plan.Whole / 4, plan.Whole / 2, plan.Whole * 3 / 4, plan.Whole}
 
 // greedily returns a choice of slots for each trade-off with which every stage has a place.
 func greedily(q Question) (choices [][]planner.Slot) {
@@ -116,7 +113,7 @@ func greedily(q Question) (choices [][]planner.Slot) {
 // placed assigns to each stage in turn the place with the lowest weight. It considers all sites and doubling widths,
 // and for each the earliest place, not before the given time, at which the pilot's workers are ready after the previous
 // stage.
-func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share, notBefore time.Duration) (all []planner.Slot,
+func placed(p plan.Problem, parts [][]*stage, alpha plan.Share, notBefore time.Duration) (all []planner.Slot,
 	ok bool) {
 	rooms := make([]*slot.Profile, len(p.Sites))
 	for i := range p.Sites {
@@ -125,7 +122,7 @@ func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share, notBefore ti
 	var ready time.Duration
 	for k := range parts[0] {
 		var slots []planner.Slot
-		var points []cost.Point
+		var points []plan.Candidate
 		var from []int // :: slot → site
 		for i := range p.Sites {
 			s, st := &p.Sites[i], parts[i][k]
@@ -139,15 +136,15 @@ func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share, notBefore ti
 				}
 				slots = append(slots, planner.Slot{Site: s.Name, Queue: s.Queue, CPUs: cpus,
 					Span: plan.Span{From: at, To: at + length}})
-				points = append(points, cost.Point{Makespan: at + s.Overhead + takes,
-					Cost: slot.Charge(hourly(s), int64(cpus)*(s.Overhead+takes).Milliseconds())})
+				points = append(points, plan.Candidate{CPUs: cpus, Point: cost.Point{Makespan: at + s.Overhead + takes,
+					Cost: slot.Charge(hourly(s), int64(cpus)*(s.Overhead+takes).Milliseconds())}})
 				from = append(from, i)
 			}
 		}
 		if len(slots) == 0 {
 			return nil, false
 		}
-		best := greedy.Choose(points, alpha)
+		best := plan.Goal{Objective: plan.Tradeoff, Tradeoff: alpha}.Best(points, nil)
 		one := slots[best]
 		rooms[from[best]].Take(one.From, one.To, one.CPUs)
 		ready = points[best].Makespan

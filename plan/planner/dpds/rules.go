@@ -3,6 +3,7 @@ package dpds
 import (
 	"time"
 
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
@@ -12,17 +13,17 @@ type Rules struct {
 	Budget   cost.Money
 	Deadline time.Duration
 	Terms    ensemble.Terms
-	Machines int            // initial number: N_VM of eq. 6.1
-	Fixed    bool           // SPDS: the number of machines depends only on the budget
-	Aware    bool           // WA-DPDS: a workflow begins only if it is affordable
-	Once     bool           // a machine is billed for one period, and ends on its own after that period
-	Ends     bool           // a machine may end on its own, like a pilot at its walltime, and is replaced
-	Scaling  ensemble.Share // v_max: upper limit relative to Machines
-	High     ensemble.Share // u_h: utilization above which a machine is added
-	Low      ensemble.Share // u_l: utilization below which half of the idle machines are ended
-	Interval time.Duration  // time between two decisions
-	Leaving  time.Duration  // maximum time that a machine takes to end; it is billed during this time
-	Margin   cost.Money     // r_m: money that is not used for admitting workflows
+	Machines int           // initial number: N_VM of eq. 6.1
+	Fixed    bool          // SPDS: the number of machines depends only on the budget
+	Aware    bool          // WA-DPDS: a workflow begins only if it is affordable
+	Once     bool          // a machine is billed for one period, and ends on its own after that period
+	Ends     bool          // a machine may end on its own, like a pilot at its walltime, and is replaced
+	Scaling  plan.Share    // v_max: upper limit relative to Machines
+	High     plan.Share    // u_h: utilization above which a machine is added
+	Low      plan.Share    // u_l: utilization below which half of the idle machines are ended
+	Interval time.Duration // time between two decisions
+	Leaving  time.Duration // maximum time that a machine takes to end; it is billed during this time
+	Margin   cost.Money    // r_m: money that is not used for admitting workflows
 	Fixes    Fixes
 }
 
@@ -47,7 +48,7 @@ var AllFixes = Fixes{Leaving: true, Booting: true, Afford: true, Path: true, Aga
 func Default(budget cost.Money, deadline time.Duration, terms ensemble.Terms) Rules {
 	return Rules{
 		Budget: budget, Deadline: deadline, Terms: terms, Machines: terms.Machines(budget, deadline),
-		Scaling: ensemble.Whole, High: 900_000, Low: 700_000, Interval: 90 * time.Second, Leaving: time.Second,
+		Scaling: plan.Whole, High: 900_000, Low: 700_000, Interval: 90 * time.Second, Leaving: time.Second,
 		Margin: min(margin, budget/100), Fixes: AllFixes,
 	}
 }

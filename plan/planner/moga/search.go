@@ -64,7 +64,7 @@ type search struct {
 	rng     *rand.Rand
 	known   map[string]member // :: key of a chromosome → its evaluation
 	scores  []func(Set) (cost.Point, bool)
-	archive Front
+	archive []Member // each feasible choice once, in the order of evaluation
 }
 
 // Search returns the front that it finds, which is empty if it evaluated no feasible choice. The only possible error is
@@ -84,7 +84,7 @@ func Search(p Problem, o Options) (Front, error) {
 	if s.Context.Err() != nil {
 		return nil, context.Cause(s.Context)
 	}
-	return s.archive, nil
+	return front(s.archive), nil
 }
 
 // first returns the first population: uniformly random bits, and the given chromosomes.
@@ -105,7 +105,7 @@ func (s *search) first() []member {
 	return all
 }
 
-// evaluate evaluates each member and archives it. Unknown chromosomes are evaluated by workers in parallel; the order
+// evaluate evaluates each member and archives the feasible ones. Unknown chromosomes are evaluated by workers in parallel; the order
 // in which they finish does not matter, because each result is stored in its own place. Once the context is cancelled,
 // the remaining members and the archive are invalid.
 func (s *search) evaluate(all []member) {
@@ -131,12 +131,12 @@ func (s *search) evaluate(all []member) {
 	}
 	wg.Wait()
 	for _, i := range fresh {
-		s.known[all[i].chosen.key()] = all[i]
+		m := all[i]
+		if s.known[m.chosen.key()] = m; m.feasible {
+			s.archive = append(s.archive, Member{m.point, m.chosen})
+		}
 	}
 	for i := range all {
 		all[i] = s.known[all[i].chosen.key()]
-		if all[i].feasible {
-			s.archive = s.archive.with(Member{all[i].point, all[i].chosen})
-		}
 	}
 }

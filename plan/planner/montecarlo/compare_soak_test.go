@@ -15,7 +15,7 @@ import (
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	m := random(t, rand.New(rand.NewPCG(7, 8)), 40)
-	pl, err := m.Make(t.Context(), plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, planner.Options{})
+	pl, err := m.Make(t.Context(), plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}, planner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

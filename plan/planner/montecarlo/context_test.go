@@ -17,7 +17,7 @@ import (
 func TestPlanningEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	m := random(t, rand.New(rand.NewPCG(7, 8)), 40)
-	tradeoff := plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}
+	tradeoff := plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}
 	pl, err := m.Make(t.Context(), tradeoff, planner.Options{})
 	if err != nil {
 		t.Fatal(err)

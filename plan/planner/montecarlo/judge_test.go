@@ -168,7 +168,7 @@ func TestAPlanIsCheckedByItself(t *testing.T) {
 			m.Present = []plan.Present{present(2, time.Hour), present(1, plan.Unbounded)}
 			m.Present[0].Running = []plan.Running{{Task: m.Work.Graph.Order()[0]}}
 		}
-		pl, err := m.Make(t.Context(), plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, planner.Options{})
+		pl, err := m.Make(t.Context(), plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}, planner.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func TestAPlanIsCheckedByItself(t *testing.T) {
 func TestAPlanStandsForItself(t *testing.T) {
 	t.Parallel()
 	m := random(t, rand.New(rand.NewPCG(5, 6)), 20)
-	pl, err := m.Make(t.Context(), plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, planner.Options{})
+	pl, err := m.Make(t.Context(), plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}, planner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package montecarlo
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
@@ -44,7 +43,7 @@ func (m Model) Odds(ctx context.Context, pl *plan.Plan, seed uint64) *plan.Odds 
 
 func oddsOf(all []Outcome, goal plan.Goal, unit cost.Unit) *plan.Odds {
 	s := Summarize(all, goal, unit)
-	share := func(of float64) plan.Share { return plan.ShareOf(int(of*float64(len(all))+0.5), len(all)) }
+	share := func(of float64) plan.Frequency { return plan.FrequencyOf(int(of*float64(len(all))+0.5), len(all)) }
 	odds := &plan.Odds{Outcomes: len(all), Finishes: share(s.Finished)}
 	if s.InTime != nil {
 		in := share(*s.InTime)
@@ -62,8 +61,7 @@ func oddsOf(all []Outcome, goal plan.Goal, unit cost.Unit) *plan.Odds {
 // meets returns the share of outcomes that reach a goal: every task completes within the deadline and the budget.
 func meets(all []Outcome, goal plan.Goal) float64 {
 	met := slices.DeleteFunc(slices.Clone(all), func(o Outcome) bool {
-		return !o.Finished || goal.Deadline > 0 && o.Makespan > time.Duration(goal.Deadline) ||
-			goal.Budget != nil && o.Cost > goal.Budget.Money
+		return !o.Finished || !goal.Within(cost.Point{Makespan: o.Makespan, Cost: o.Cost})
 	})
 	return float64(len(met)) / float64(max(1, len(all)))
 }

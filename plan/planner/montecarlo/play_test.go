@@ -37,7 +37,7 @@ func TestPlansComeTrue(t *testing.T) {
 // which there is none.
 func comeTrue(t *testing.T, m montecarlo.Model, seed uint64) (plans, refused int) {
 	t.Helper()
-	goals := []plan.Goal{{Objective: plan.Makespan}, {Objective: plan.Cost}, {Objective: plan.Tradeoff, Tradeoff: 0.5}}
+	goals := []plan.Goal{{Objective: plan.Makespan}, {Objective: plan.Cost}, {Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}}
 	for i := 0; i < len(goals); i++ {
 		pl, err := m.Make(t.Context(), goals[i], planner.Options{Seed: seed})
 		if err != nil {

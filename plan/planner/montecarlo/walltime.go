@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner"
 	"github.com/corral-pilot/corral/plan/validator"
 )
@@ -95,7 +96,7 @@ func (m Model) stretched(pl *plan.Plan, by float64) *plan.Plan {
 		}
 	}
 	played, ok := m.Play(&longer)
-	if !ok || misses(played) || validator.Check(m.Problem, played) != nil {
+	if !ok || !pl.Goal.Within(point(played)) || validator.Check(m.Problem, played) != nil {
 		return nil
 	}
 	return played
@@ -103,29 +104,20 @@ func (m Model) stretched(pl *plan.Plan, by float64) *plan.Plan {
 
 // worth returns a plan's value of the goal's objective relative to that of another plan.
 func worth(pl, than *plan.Plan) float64 {
-	part := func(a, b float64) float64 {
-		if b == 0 {
-			return 1
-		}
-		return a / b
-	}
-	length := part(float64(pl.Makespan), float64(than.Makespan))
-	money := part(pl.Cost.Money.Units(), than.Cost.Money.Units())
+	alpha := pl.Goal.Tradeoff
 	switch pl.Goal.Objective {
-	case plan.Makespan:
-		return length
-	case plan.Cost:
-		return money
 	case plan.CPUs:
-		return part(float64(pl.PeakCPUs), float64(than.PeakCPUs))
+		return float64(pl.PeakCPUs) / float64(max(1, than.PeakCPUs))
+	case plan.Makespan:
+		alpha = 0
+	case plan.Cost:
+		alpha = plan.Whole
 	}
-	return pl.Goal.Tradeoff*money + (1-pl.Goal.Tradeoff)*length
+	return plan.Weigh(alpha, []plan.Candidate{{Point: point(than)}}).Of(point(pl))
 }
 
-// misses reports whether a plan misses its deadline or its budget.
-func misses(pl *plan.Plan) bool {
-	g := pl.Goal
-	return g.Deadline > 0 && pl.Makespan > g.Deadline || g.Budget != nil && pl.Cost.Money > g.Budget.Money
+func point(pl *plan.Plan) cost.Point {
+	return cost.Point{Makespan: time.Duration(pl.Makespan), Cost: pl.Cost.Money}
 }
 
 // walltime returns the walltime of a pilot that is a multiple of the time for which it is needed, within the limits of

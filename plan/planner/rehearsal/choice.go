@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner/dpds"
 	"github.com/corral-pilot/corral/plan/planner/spss"
@@ -23,9 +24,9 @@ const (
 type Choice struct {
 	Algorithm string         `json:"algorithm"`
 	Machines  int            `json:"machines,omitempty"` // initial number of machines; spss determines it from its plan
-	Alpha     ensemble.Share `json:"alpha,omitempty"`    // weight, for spss
+	Alpha     plan.Share     `json:"alpha,omitempty"`    // weight, for spss
 	Delay     corral.Seconds `json:"delay_s,omitempty"`  // planned delay of machines, for spss
-	Reserve   ensemble.Share `json:"reserve,omitempty"`  // share by which planned task times are extended, for spss
+	Reserve   plan.Share     `json:"reserve,omitempty"`  // share by which planned task times are extended, for spss
 	Shared    bool           `json:"shared,omitempty"`   // tasks are not bound to their planned machine
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/sim"
@@ -111,7 +112,7 @@ func Candidates(p Problem) (all []Candidate) {
 		choices = p.static()
 	}
 	for _, algorithm := range []string{WADPDS, DPDS} {
-		for _, part := range []ensemble.Share{ensemble.Whole, ensemble.Whole / 2, 2 * ensemble.Whole} {
+		for _, part := range []plan.Share{plan.Whole, plan.Whole / 2, 2 * plan.Whole} {
 			n := min(part.Of(p.Terms.Machines(p.Budget, p.Deadline)), int(p.Terms.Affords(p.Budget)))
 			choices = append(choices, Choice{Algorithm: algorithm, Machines: p.most(n)})
 		}
@@ -126,7 +127,7 @@ func Candidates(p Problem) (all []Candidate) {
 func (p Problem) static() (all []Choice) {
 	for _, delay := range p.delays() {
 		for _, reserve := range p.reserves() {
-			for _, alpha := range []ensemble.Share{700_000, 0, ensemble.Whole} {
+			for _, alpha := range []plan.Share{700_000, 0, plan.Whole} {
 				c := Choice{Algorithm: SPSS, Alpha: alpha, Delay: corral.Seconds(delay), Reserve: reserve, Shared: true}
 				if p.Shared || p.Draws > 0 && reserve == 0 {
 					all = append(all, c)
@@ -151,9 +152,9 @@ func (p Problem) delays() []time.Duration {
 
 // reserves returns the shares by which to extend planned task times. A reserve helps only if runtimes differ from
 // estimates.
-func (p Problem) reserves() []ensemble.Share {
+func (p Problem) reserves() []plan.Share {
 	if p.Draws == 0 {
-		return []ensemble.Share{0}
+		return []plan.Share{0}
 	}
-	return []ensemble.Share{0, 50_000, 150_000}
+	return []plan.Share{0, 50_000, 150_000}
 }

@@ -146,7 +146,7 @@ func meetDeadlines(t *testing.T, cases int) {
 	missed := 0
 	for _, l := range lives(10*time.Second, cases) {
 		at := hpc(l.wait)
-		first, _, _ := play(t, l.work, at, plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, nil)
+		first, _, _ := play(t, l.work, at, plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}, nil)
 		c := &control{tb: t, every: time.Second, problem: first.problem}
 		p := *first.plan
 		p.Goal = plan.Goal{Objective: plan.Cost, Deadline: p.Makespan + p.Makespan*3/10}
@@ -185,7 +185,7 @@ func comeToRest(t *testing.T, cases int) {
 	t.Helper()
 	t.Parallel()
 	for _, l := range lives(time.Minute, cases) {
-		c, tr, _ := play(t, l.work, hpc(l.wait), plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, nil)
+		c, tr, _ := play(t, l.work, hpc(l.wait), plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}, nil)
 		last, added := time.Duration(-1), 0
 		for i, d := range c.said {
 			if len(d.Add) > 0 && wereAsked(c, tr, i) {

@@ -45,7 +45,7 @@ func TestSlotsWithNoise(t *testing.T) {
 		problem := plan.Problem{Work: plantest.Levels(grid, k), Sites: []plan.Site{at.Site},
 			Cluster: plan.Cluster{Hop: 2 * time.Millisecond}}
 		asking := algorithm.Question{Model: montecarlo.Model{Problem: problem},
-			Goal:    plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5},
+			Goal:    plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2},
 			Options: planner.Options{Clustering: &clustering.Rule{}}}
 		made, err := asking.Make(t.Context(), plan.MOGA)
 		if err != nil || !made.Feasible {

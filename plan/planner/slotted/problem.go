@@ -1,7 +1,6 @@
 package slotted
 
 import (
-	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -137,17 +136,15 @@ func Work(w plan.Work, price cost.Money) cost.Money {
 // end, with the mean transfer times (Singh 2008, equation 7). Equal ranks are in topological order, so that tasks
 // without a runtime come after their parents.
 func Order(p Problem) []int {
-	g, rank := p.Work.Graph, make([]time.Duration, len(p.Work.Tasks))
-	topological := g.Order()
-	for _, i := range slices.Backward(topological) {
-		for _, c := range g.Children(i) {
-			rank[i] = max(rank[i], plus(p.transfer(i, c), rank[c]))
-		}
-		rank[i] = plus(rank[i], p.mean(i))
+	mean := make([]time.Duration, len(p.Work.Tasks))
+	for i := range mean {
+		mean[i] = p.mean(i)
 	}
-	order := slices.Clone(topological)
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank[b], rank[a]) })
-	return order
+	transfer := p.Transfer
+	if len(p.Sites) < 2 {
+		transfer = nil
+	}
+	return p.Work.Graph.ByRank(mean, transfer)
 }
 
 // plus returns the sum of two times; it saturates at the maximum, so that ranks keep their order.
@@ -156,14 +153,6 @@ func plus(a, b time.Duration) time.Duration {
 		return math.MaxInt64
 	}
 	return a + b
-}
-
-// transfer returns the transfer time between two tasks for the computation of ranks; it is 0 if there is only one site.
-func (p Problem) transfer(parent, child int) time.Duration {
-	if p.Transfer == nil || len(p.Sites) < 2 {
-		return 0
-	}
-	return p.Transfer(parent, child)
 }
 
 // mean returns the mean runtime of a task over the sites.

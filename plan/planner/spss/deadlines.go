@@ -13,7 +13,7 @@ import (
 // and end less the critical path. A level's share is the mean, weighted by alpha, of its shares of the tasks and of the
 // runtime; the shares sum exactly, in milliseconds. ok is false if there is no slack because the critical path is too
 // long.
-func Deadlines(w plan.Work, begin, end time.Duration, alpha ensemble.Share) (all []time.Duration, ok bool) {
+func Deadlines(w plan.Work, begin, end time.Duration, alpha plan.Share) (all []time.Duration, ok bool) {
 	slack := end - begin - w.Graph.CriticalPath(w.Runtimes())
 	if slack < 0 {
 		return nil, false
@@ -32,7 +32,7 @@ func Deadlines(w plan.Work, begin, end time.Duration, alpha ensemble.Share) (all
 
 // slackOf distributes a time among levels; each level's share is the difference of two sums that are rounded down. If
 // no task has a runtime, the shares are proportional to the levels' numbers of tasks.
-func slackOf(w plan.Work, slack time.Duration, alpha ensemble.Share) []time.Duration {
+func slackOf(w plan.Work, slack time.Duration, alpha plan.Share) []time.Duration {
 	levels := w.Graph.Levels()
 	tasks, runtime := make([]int64, len(w.Graph.LevelSizes())), make([]int64, len(w.Graph.LevelSizes()))
 	for t, task := range w.Tasks {
@@ -41,15 +41,15 @@ func slackOf(w plan.Work, slack time.Duration, alpha ensemble.Share) []time.Dura
 	}
 	allTasks, allRuntime := int64(len(w.Tasks)), ensemble.Runtime(w).Milliseconds()
 	if allRuntime == 0 {
-		alpha, runtime, allRuntime = ensemble.Whole, tasks, allTasks
+		alpha, runtime, allRuntime = plan.Whole, tasks, allTasks
 	}
 	// level's part = alpha·tasks/allTasks + (1−alpha)·runtime/allRuntime, with a common denominator
-	denominator := product(int64(ensemble.Whole), allTasks, allRuntime)
+	denominator := product(int64(plan.Whole), allTasks, allRuntime)
 	upTo, before := new(big.Int), int64(0)
 	shares := make([]time.Duration, len(tasks))
 	for l := range shares {
 		upTo.Add(upTo, product(int64(alpha), tasks[l], allRuntime))
-		upTo.Add(upTo, product(int64(ensemble.Whole-alpha), runtime[l], allTasks))
+		upTo.Add(upTo, product(int64(plan.Whole-alpha), runtime[l], allTasks))
 		sum := new(big.Int).Mul(upTo, big.NewInt(slack.Milliseconds()))
 		until := sum.Quo(sum, denominator).Int64()
 		shares[l], before = time.Duration(until-before)*time.Millisecond, until

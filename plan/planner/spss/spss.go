@@ -18,9 +18,9 @@ type Rules struct {
 	Budget   cost.Money
 	Deadline time.Duration
 	Terms    ensemble.Terms
-	Alpha    ensemble.Share // weight of a level's tasks relative to its runtime
-	Delay    time.Duration  // assumed time from the request for a machine until it is ready
-	Reserve  ensemble.Share // share by which planned runtimes exceed the estimates
+	Alpha    plan.Share    // weight of a level's tasks relative to its runtime
+	Delay    time.Duration // assumed time from the request for a machine until it is ready
+	Reserve  plan.Share    // share by which planned runtimes exceed the estimates
 
 	Below bool // a plan must cost less than the budget; otherwise it may cost the same
 	// Comparisons are strict: a task must end before a machine's first task begins, and after its last task before the

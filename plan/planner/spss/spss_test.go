@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/plantest"
@@ -53,7 +54,7 @@ func TestGolden3(t *testing.T) {
 		{true, false, "110", 17},
 		{false, false, "110", 17},
 	} {
-		for _, alpha := range []ensemble.Share{0, 300_000, 500_000, 700_000, ensemble.Whole} {
+		for _, alpha := range []plan.Share{0, 300_000, 500_000, 700_000, plan.Whole} {
 			for _, tie := range []Tie{First, Last, Tightest} {
 				if tie == Tightest && tt.strict {
 					continue // the trees support only exact fits
@@ -95,7 +96,7 @@ func TestDeadlinesKeepTheOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		w := random(rt)[0]
-		alpha := ensemble.Share(rapid.SampledFrom([]int{0, 1, 700_000, 1_000_000}).Draw(rt, "alpha"))
+		alpha := plan.Share(rapid.SampledFrom([]int{0, 1, 700_000, 1_000_000}).Draw(rt, "alpha"))
 		path := w.Graph.CriticalPath(w.Runtimes())
 		slack := time.Duration(rapid.IntRange(0, 1_000_000_000).Draw(rt, "slack")) * time.Millisecond
 		all, ok := Deadlines(w, time.Minute, time.Minute+path+slack, alpha)
@@ -185,12 +186,12 @@ func rules(rt *rapid.T, e ensemble.Ensemble) Rules {
 	part := time.Duration(rapid.IntRange(0, 20).Draw(rt, "deadline"))
 	r := Default(b.LeastBudget+(b.MostBudget-b.LeastBudget)*cost.Money(rapid.IntRange(0, 40).Draw(rt, "budget"))/20+dollar,
 		b.LeastDeadline+(b.MostDeadline-b.LeastDeadline)*part/20+time.Minute, ensemble.Hourly)
-	r.Alpha = ensemble.Share(rapid.IntRange(0, 1_000_000).Draw(rt, "alpha"))
+	r.Alpha = plan.Share(rapid.IntRange(0, 1_000_000).Draw(rt, "alpha"))
 	r.Tie = Tie(rapid.IntRange(0, 2).Draw(rt, "tie"))
 	r.Below = rapid.Bool().Draw(rt, "below")
 	r.Strict = r.Tie != Tightest && rapid.Bool().Draw(rt, "strict")
 	r.Delay = time.Duration(rapid.SampledFrom([]int{0, 0, 90, 4000}).Draw(rt, "delay")) * time.Second
-	r.Reserve = ensemble.Share(rapid.SampledFrom([]int{0, 0, 100_000}).Draw(rt, "reserve"))
+	r.Reserve = plan.Share(rapid.SampledFrom([]int{0, 0, 100_000}).Draw(rt, "reserve"))
 	return r
 }
 

@@ -5,8 +5,7 @@
 // job.
 //
 // The price of a virtual reservation is the idle time, which is known only when the job has started; if the job does
-// not start in time, it costs nothing. A reservation sold by a site has a fee that is known in advance. Combine
-// considers both kinds, and keeps the cheaper reservation (section 6.4).
+// not start in time, it costs nothing.
 //
 // A Predictor estimates whether a job starts in time. Its predictions are for the current queue; a job that is
 // submitted hours later meets a different queue. Therefore the odds of a plan are only an estimate; actual outcomes are
@@ -17,9 +16,6 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
-	"github.com/corral-pilot/corral/plan/slot"
 )
 
 // A Wanted is a number of processors to hold, from Start for Length.
@@ -73,46 +69,4 @@ func Plan(now time.Duration, w Wanted, limit time.Duration, odds Predictor) (bes
 			"no job with %d processors has ever started within %s", w.Processors, w.Start-now)
 	}
 	return best, nil
-}
-
-// Idle returns the cost of holding the processors from the start of the job to the wanted start, at a price per
-// processor and hour. A job that did not start in time costs nothing, because it is cancelled.
-func (w Wanted) Idle(started time.Duration, price cost.Money) cost.Money {
-	return slot.Charge(price, max(0, w.Start-started).Milliseconds()*int64(w.Processors))
-}
-
-// A Choice is the decision between a sold and a virtual reservation for the same time.
-type Choice string
-
-// The choices.
-const (
-	Sold    Choice = "sold"    // the site's reservation, at its fee
-	Virtual Choice = "virtual" // the job that holds the processors
-	Neither Choice = "neither"
-)
-
-// A Held is the state of both reservations at the wanted start, or when the job starts.
-type Held struct {
-	Fee     cost.Money     // for the site's reservation
-	Sold    bool           // a site's reservation exists
-	Idle    cost.Money     // cost of the job's idle time
-	Started bool           // the job runs by the wanted start
-	Penalty ensemble.Share // share of the fee for cancelling the site's reservation
-}
-
-// Combine keeps the cheaper reservation (Singh 2008, figure 45). A reservation without a fee is kept, and no job is
-// needed. If both exist, the job is kept if its idle time plus the penalty for the reservation costs at most the fee.
-// The result is the cost in addition to the price of the processors' time itself, which is the same for both. If the
-// site's reservation exists, the result never exceeds its fee.
-func Combine(h Held) (Choice, cost.Money) {
-	penalty := h.Penalty.Part(h.Fee)
-	switch {
-	case h.Sold && (h.Fee == 0 || !h.Started || h.Idle.Plus(penalty) > h.Fee):
-		return Sold, h.Fee
-	case h.Sold:
-		return Virtual, h.Idle + penalty
-	case h.Started:
-		return Virtual, h.Idle
-	}
-	return Neither, 0
 }

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner/dpds"
@@ -46,7 +47,7 @@ func draw(rng *rand.Rand) trial {
 func (x trial) rules(rng *rand.Rand) dpds.Rules {
 	r := dpds.Default(x.budget, x.Deadline, x.Terms)
 	r.Fixed, r.Aware = rng.IntN(3) == 0, rng.IntN(2) == 0
-	r.Scaling = ensemble.Share(1+rng.IntN(2)) * ensemble.Whole
+	r.Scaling = plan.Share(1+rng.IntN(2)) * plan.Whole
 	r.Ends = rng.IntN(3) == 0
 	return r
 }
@@ -117,7 +118,7 @@ func TestThePublishedRulesForgetWhatBoots(t *testing.T) {
 			if published {
 				r = dpds.Published(x.budget, x.Deadline, x.Terms)
 			}
-			r.Scaling = 2 * ensemble.Whole
+			r.Scaling = 2 * plan.Whole
 			if cloud.Online(x.Scenario, r).Cost > x.budget {
 				over[published]++
 			}

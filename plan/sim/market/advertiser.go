@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/slot"
@@ -87,36 +86,4 @@ func Levels(profile *slot.Profile, now time.Duration, price cost.Money,
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End(), b.End()))
 	})
 	return all
-}
-
-// Reserve reserves the given pieces of offered slots, either all of them or none. The error is of kind Unsatisfiable if
-// the offer does not allow a piece; it is of kind Conflict and wraps a *slot.StaleError if a piece can no longer be
-// reserved without delaying a job.
-func (s *Advertiser) Reserve(o slot.Offer, pieces []slot.Piece) error {
-	free := queue.Unplanned(s.Queue)
-	taken := map[int]int{} // :: slot → number of pieces
-	for _, p := range pieces {
-		if p.Slot < 0 || p.Slot >= len(o.Slots) {
-			return corral.Errorf(corral.Unsatisfiable, "there is no slot %d in an offer of %d", p.Slot, len(o.Slots))
-		}
-		if _, err := o.Slots[p.Slot].Cost(p); err != nil {
-			return err
-		}
-		if taken[p.Slot]++; taken[p.Slot] > 1 && !o.Slots[p.Slot].Divisible {
-			return corral.Errorf(corral.Unsatisfiable, "slot %d is taken twice, but is not divisible", p.Slot)
-		}
-		least := 0
-		if p.Start >= s.Queue.Now() {
-			least = free.Least(p.Start, p.End())
-		}
-		if least < p.Processors {
-			return corral.Errorf(corral.Conflict, "%w",
-				&slot.StaleError{Site: s.Name, Piece: p, Free: least})
-		}
-		free.Take(p.Start, p.End(), p.Processors)
-	}
-	for _, p := range pieces {
-		s.Queue.Reserve(p.Start, p.End(), p.Processors)
-	}
-	return nil
 }

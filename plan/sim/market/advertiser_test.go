@@ -1,15 +1,12 @@
 package market_test
 
 import (
-	"errors"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/slot"
@@ -63,40 +60,6 @@ func TestHorizon(t *testing.T) {
 	}
 }
 
-// Pieces that others have reserved since the offer cannot be reserved; nor can the other pieces of the same request
-// (F7).
-func TestStale(t *testing.T) {
-	t.Parallel()
-	s := advertise(queue.Conservative, submitted(0, 2, 3*h), submitted(0, 4, h))
-	o, _ := s.Offer()
-	hole := slices.IndexFunc(o.Slots, func(s slot.Slot) bool { return !s.Divisible })
-	edge := slices.IndexFunc(o.Slots, func(s slot.Slot) bool { return s.Divisible })
-	all := []slot.Piece{
-		{Slot: edge, Start: o.Slots[edge].Start, Length: h, Processors: 1},
-		{Slot: hole, Start: o.Slots[hole].Start, Length: o.Slots[hole].Length, Processors: o.Slots[hole].Processors},
-	}
-	if why := s.Queue.Submit(submitted(0, 3, h)); why != "" {
-		t.Fatal(why)
-	}
-	s.Queue.Advance(0, nil)
-	before, _ := s.Offer()
-	err := s.Reserve(o, all)
-	stale, ok := errors.AsType[*slot.StaleError](err)
-	if corral.KindOf(err) != corral.Conflict || !ok {
-		t.Fatalf("Reserve = %v", err)
-	}
-	if after, _ := s.Offer(); !cmp.Equal(before, after) {
-		t.Errorf("a part was reserved (-before +after):\n%s", cmp.Diff(before, after))
-	}
-	if stale.Free >= stale.Piece.Processors {
-		t.Errorf("%v", stale)
-	}
-	err = s.Reserve(before, []slot.Piece{{Slot: 9, Length: h, Processors: 1}})
-	if corral.KindOf(err) != corral.Unsatisfiable {
-		t.Errorf("a slot that was not offered: %v", err)
-	}
-}
-
 // Slots cover exactly the free processors; a slot with an end is neither divisible nor extensible. Reserving one slot,
 // or even all of them, delays no job, and reserved processors are not offered again (F5, F6).
 func TestNobodyIsDelayed(t *testing.T) {
@@ -113,27 +76,21 @@ func TestNobodyIsDelayed(t *testing.T) {
 		o, _ := s.Offer()
 		planned := queue.Planned(s.Queue)
 		adds(t, o, s.Queue)
-		var all []slot.Piece
-		for i, one := range o.Slots {
+		for _, one := range o.Slots {
 			if one.Divisible != one.Extensible || one.Start < o.At || one.Check() != nil {
 				t.Fatalf("%+v is offered at %s", one, o.At)
 			}
-			p := slot.Piece{Slot: i, Start: one.Start, Length: one.Length, Processors: one.Processors}
-			again := market.Advertiser{Name: s.Name, Queue: s.Queue.Clone()}
-			if err := again.Reserve(o, []slot.Piece{p}); err != nil {
-				t.Fatalf("%+v: %v", one, err)
+			again := s.Queue.Clone()
+			if !again.Reserve(one.Start, one.End(), one.Processors) {
+				t.Fatalf("%+v cannot be reserved", one)
 			}
-			if diff := cmp.Diff(planned, queue.Planned(again.Queue)); diff != "" {
+			if diff := cmp.Diff(planned, queue.Planned(again)); diff != "" {
 				t.Fatalf("taking %+v delays others (-before +after):\n%s", one, diff)
 			}
-			all = append(all, p)
 		}
-		if err := s.Reserve(o, all); err != nil {
-			t.Fatalf("all slots together: %v", err)
-		}
-		for _, p := range all {
-			if err := s.Reserve(o, []slot.Piece{p}); corral.KindOf(err) != corral.Conflict {
-				t.Fatalf("%+v was taken twice: %v", p, err)
+		for _, one := range o.Slots {
+			if !s.Queue.Reserve(one.Start, one.End(), one.Processors) {
+				t.Fatalf("all slots together: %+v is taken", one)
 			}
 		}
 		if diff := cmp.Diff(planned, queue.Planned(s.Queue)); diff != "" {

@@ -20,32 +20,28 @@ import (
 	"slices"
 	"time"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// A Market is a simulated site that prices a reservation by the delay of the jobs in its queue. It is a slot.Market.
+// A Market is a simulated site that prices a reservation by the delay of the jobs in its queue. Reservations must be taken
+// as a whole. Offers from the same or different calls are alternatives, because they use the same processors. Numbers of
+// processors and lengths must be positive.
 type Market struct {
 	Name  string
 	Queue *queue.Queue
 	Price cost.Money // per processor and hour, also for the waits of others
 }
 
-// Trial implements slot.Market.
-func (s *Market) Trial() slot.Market {
-	trial := *s
-	trial.Queue = s.Queue.Clone()
-	return &trial
-}
-
-// At implements slot.Market.
+// At prices the reservation that starts at an instant (Singh 2008, equation 17). ok is false if it is not available.
 func (s *Market) At(start, length time.Duration, processors int) (slot.Slot, bool) {
 	return s.outlook().price(start, length, processors)
 }
 
-// From implements slot.Market.
+// From prices reservations that start at an instant or later (equation 19), in order of time: the earliest reservation that
+// is available, and one at each instant at which a job or a reservation starts or ends. If start is the current time, this
+// is equation 18.
 func (s *Market) From(start, length time.Duration, processors int) []slot.Slot {
 	o := s.outlook()
 	var all []slot.Slot
@@ -88,25 +84,6 @@ func (s *Market) Some(start, length time.Duration, processors, most int) []slot.
 		}
 	}
 	return all
-}
-
-// Reserve implements slot.Market.
-func (s *Market) Reserve(wanted slot.Slot) error {
-	now, ok := s.At(wanted.Start, wanted.Length, wanted.Processors)
-	if !ok {
-		free := 0
-		if wanted.Start >= s.Queue.Now() {
-			free = queue.Look(s.Queue).Free.Least(wanted.Start, wanted.End())
-		}
-		piece := slot.Piece{Start: wanted.Start, Length: wanted.Length, Processors: wanted.Processors}
-		return corral.Errorf(corral.Conflict, "%w", &slot.StaleError{Site: s.Name, Piece: piece, Free: free})
-	}
-	if now.Fee != wanted.Fee {
-		return corral.Errorf(corral.Conflict, "the fee of %d processors of site %s from %s on has changed to %s from "+
-			"%s", wanted.Processors, s.Name, wanted.Start, now.Fee, wanted.Fee)
-	}
-	s.Queue.Claim(wanted.Start, wanted.End(), wanted.Processors)
-	return nil
 }
 
 // Damage returns the cost of the additional waits in the queue after compared with the queue before, which has the same

@@ -1,7 +1,6 @@
 package market_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
@@ -75,39 +73,6 @@ func TestExample(t *testing.T) {
 	}
 	if diff := cmp.Diff([]time.Duration{2 * h, 3 * h, 4 * h, 6 * h, 7 * h}, offered); diff != "" {
 		t.Errorf("starts (-want +got):\n%s", diff)
-	}
-}
-
-// A reservation is made at the quoted fee or not at all.
-func TestReserve(t *testing.T) {
-	t.Parallel()
-	s := site(queue.Conservative, 4, job(4, h), job(4, 2*h))
-	trial := s.Trial()
-	wanted, _ := s.At(h, h, 1)
-	if wanted.Fee != 4*su {
-		t.Errorf("the fee is %s: a job of 4 processors waits for an hour more", wanted.Fee)
-	}
-	if err := s.Reserve(wanted); err != nil {
-		t.Fatal(err)
-	}
-	if all := starts(s.Queue); all[0] != 2*h {
-		t.Errorf("what waits is planned for %s", all[0])
-	}
-	err := s.Reserve(wanted) // three processors are left then, and it delays no further job
-	if corral.KindOf(err) != corral.Conflict || errors.As(err, new(*slot.StaleError)) {
-		t.Errorf("the fee is another by now: %v", err)
-	}
-	wanted, _ = s.At(h, h, 3)
-	if err := errors.Join(s.Reserve(wanted), trial.Reserve(wanted)); corral.KindOf(err) != corral.Conflict {
-		t.Errorf("on the site, and on the trial, where it has a fee: %v", err)
-	}
-	var stale *slot.StaleError
-	if err := s.Reserve(wanted); corral.KindOf(err) != corral.Conflict || !errors.As(err, &stale) || stale.Free != 0 {
-		t.Errorf("of a full machine: %v", err)
-	}
-	s.Queue.Advance(10*h, nil)
-	if s.Queue.Waiting()+s.Queue.Running() > 0 {
-		t.Error("jobs wait forever")
 	}
 }
 
@@ -178,16 +143,16 @@ func TestPrices(t *testing.T) {
 			if one.Start != from && !slices.Contains(anytime, one) {
 				t.Fatalf("offered %+v from %s on, and not from now on", one, from)
 			}
-			trial := s.Trial().(*market.Market)
-			if err := trial.Reserve(one); err != nil {
-				t.Fatal(err)
+			trial := s.Queue.Clone()
+			if !trial.Claim(one.Start, one.End(), n) {
+				t.Fatalf("offered %+v, and it cannot be reserved", one)
 			}
 			var work time.Duration
-			after := starts(trial.Queue)
+			after := starts(trial)
 			for k, j := range o.Jobs {
 				work += max(0, after[k]-before[k]) * time.Duration(j.Processors)
 			}
-			if one.Fee != cost.Money(work/h)*su || market.Damage(s.Queue, trial.Queue, su) != one.Fee {
+			if one.Fee != cost.Money(work/h)*su || market.Damage(s.Queue, trial, su) != one.Fee {
 				t.Fatalf("the fee is %s, and jobs wait for %s of a processor more", one.Fee, work)
 			}
 		}

@@ -1,4 +1,4 @@
-package slotted_test
+package market_test
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/corral-pilot/corral/bench/market"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 	"github.com/corral-pilot/corral/plan/plantest"
-	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/slot"
 )
@@ -30,7 +30,7 @@ func TestReserve(t *testing.T) {
 		}
 		q := queue.New(queue.Machine{Processors: 8, Policy: queue.Conservative}, jobs)
 		q.Advance(time.Duration(rapid.IntRange(0, 9).Draw(t, "now"))*h, nil)
-		site := market.Advertiser{Name: "hpc", Queue: q, Price: unit}
+		site := market.Advertise("hpc", q, su)
 		grid := plantest.Grid{Tasks: 8, Levels: 3, Runtime: h, Processors: 3, Parents: 2}
 		offer, pieces := planned(t, site, grid)
 
@@ -49,7 +49,7 @@ func TestReserve(t *testing.T) {
 			return
 		}
 		stale++
-		if _, ok := errors.AsType[*slot.StaleError](err); !ok {
+		if _, ok := errors.AsType[*market.StaleError](err); !ok {
 			t.Fatalf("Reserve = %v", err)
 		}
 		after, _ := site.Offer()
@@ -67,7 +67,7 @@ func TestReserve(t *testing.T) {
 }
 
 // planned returns a site's offer and the reservations of a plan that uses all of it.
-func planned(t *rapid.T, site market.Advertiser, grid plantest.Grid) (slot.Offer, []slot.Piece) {
+func planned(t *rapid.T, site *market.Advertiser, grid plantest.Grid) (slot.Offer, []slot.Piece) {
 	offer, err := site.Offer()
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func planned(t *rapid.T, site market.Advertiser, grid plantest.Grid) (slot.Offer
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, ok := s.Plan(all)
+	p, ok := s.Plan(func(int) bool { return true })
 	if !ok {
 		t.Fatalf("no plan on %+v", offer)
 	}

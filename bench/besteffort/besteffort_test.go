@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/bench/besteffort"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/plan/planner/besteffort"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/sim/queue"

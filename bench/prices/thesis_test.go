@@ -1,10 +1,11 @@
-package cost_test
+package prices_test
 
 import (
 	"math"
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/bench/prices"
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
@@ -48,7 +49,7 @@ func TestThesisTables(t *testing.T) {
 }
 
 func transfer(t *testing.T) {
-	ec2 := cost.Published()["ec2-2009"]
+	ec2 := prices.Published()["ec2-2009"]
 	for _, c := range []struct {
 		app           string
 		in, out, logs float64 // MB; the logs are also transferred out
@@ -78,9 +79,9 @@ func mosaics(t *testing.T) {
 	cents(t, "our own server", total, "23000.00")
 	cents(t, "a mosaic of it", each, "0.64")
 
-	ec2 := cost.Published()["ec2-2009"]
+	ec2 := prices.Published()["ec2-2009"]
 	in := money(t)(ec2.Transfer(10_000*gb, 0))
-	volume := money(t)(ec2.EBS(10_000*gb, 36*cost.Month, 0))
+	volume := money(t)(ec2.EBS(10_000*gb, 36*prices.Month, 0))
 	requests := money(t)(ec2.EBS(0, 0, 70_000_000_000))
 	cents(t, "transfer", in, "1000.00")
 	cents(t, "the volume", volume, "36000.00")
@@ -92,7 +93,7 @@ func mosaics(t *testing.T) {
 
 // The table charges the cpu time used; the bill is for 16 machines for whole hours.
 func periodograms(t *testing.T) {
-	ec2 := cost.Published()["ec2-2010"]
+	ec2 := prices.Published()["ec2-2010"]
 	perCPU := rate(t, "0.085USD/cpu-hour") // an eighth of a c1.xlarge
 	for _, c := range []struct {
 		name      string
@@ -137,11 +138,11 @@ var table46 = [][3]float64{
 func ratios(t *testing.T) {
 	beneficial, cheaper := 0, 0
 	for i, row := range append(table45, table46...) {
-		c := cost.Change{Runtime: row[0] / 100, Cost: row[1] / 100}
+		c := prices.Change{Runtime: row[0] / 100, Cost: row[1] / 100}
 		if got := c.Ratio(); math.Abs(got/row[2]-1) > 0.02 && math.Abs(got-row[2]) > 0.01 {
 			t.Errorf("ratio of %v and %v = %.3f, want %v", row[0], row[1], got, row[2])
 		}
-		if v := c.Judge(); i < len(table45) && (v == cost.Better || v == cost.Worth) {
+		if v := c.Judge(); i < len(table45) && (v == prices.Better || v == prices.Worth) {
 			beneficial++
 		}
 		if i < len(table45) && c.Cost < 0 {
@@ -154,8 +155,8 @@ func ratios(t *testing.T) {
 }
 
 func images(t *testing.T) {
-	ec2 := cost.Published()["ec2-2009"]
-	cents(t, "two images for a month", money(t)(ec2.S3((773+729)*mb, cost.Month, 0, 0)), "0.22")
+	ec2 := prices.Published()["ec2-2009"]
+	cents(t, "two images for a month", money(t)(ec2.S3((773+729)*mb, prices.Month, 0, 0)), "0.22")
 	cents(t, "4,616 GET and 2,560 PUT", money(t)(ec2.S3(0, 0, 2560, 4616)), "0.03")
-	cents(t, "2.2 TB for a month", money(t)(ec2.EBS(22*1024*gb/10, cost.Month, 0)), "225.28")
+	cents(t, "2.2 TB for a month", money(t)(ec2.EBS(22*1024*gb/10, prices.Month, 0)), "225.28")
 }

@@ -1,7 +1,7 @@
 // Package portfolio compares the ways in which a workflow can get processors at a site, by simulating each of them in
 // the known state of the site's queue, and chooses one. The ways:
 //
-//	jobs    each task is a job of its own (plan/planner/besteffort)
+//	jobs    each task is a job of its own (bench/besteffort)
 //	pilot   one pilot of some width, submitted now, runs all tasks
 //	slots   parts of the advertised slots are reserved (plan/planner/moga)
 //	prices  time for each task is reserved at a price (plan/planner/greedy)
@@ -20,14 +20,13 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/bench/besteffort"
+	"github.com/corral-pilot/corral/bench/greedy"
+	"github.com/corral-pilot/corral/bench/market"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
-	"github.com/corral-pilot/corral/plan/planner/besteffort"
-	"github.com/corral-pilot/corral/plan/planner/greedy"
 	"github.com/corral-pilot/corral/plan/planner/moga"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
-	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/slot"
 )
@@ -60,9 +59,9 @@ type Site struct {
 
 // Candidates simulates all ways at a site; the first result is jobs. α selects among the plans for slots and prices.
 // Errors are those of slotted.New, for example if a task is wider than the site.
-func Candidates(w plan.Work, at Site, alpha ensemble.Share, o moga.Options) ([]Candidate, error) {
+func Candidates(w plan.Work, at Site, alpha plan.Share, o moga.Options) ([]Candidate, error) {
 	q, price := at.Queue, at.Price
-	offers := &market.Advertiser{Name: "site", Queue: q, Price: price}
+	offers := market.Advertise("site", q, price)
 	sites, err := slotted.Ask(offers)
 	if err != nil {
 		return nil, err
@@ -90,11 +89,11 @@ func Candidates(w plan.Work, at Site, alpha ensemble.Share, o moga.Options) ([]C
 	if err != nil {
 		return nil, err
 	}
-	if m, err := front.Choose(alpha, moga.Limits{}); err == nil {
-		all = append(all, Candidate{Way: Slots, Point: m.Point})
+	if points := front.Points(); len(points) > 0 {
+		all = append(all, Candidate{Way: Slots, Point: points[greedy.Choose(points, alpha)]})
 	}
-	seller := &market.Market{Name: "site", Queue: q, Price: price}
-	if sold, err := greedy.Make(p, []slot.Market{seller}, q.Now(), alpha); err == nil {
+	seller := market.New("site", q, price)
+	if sold, err := greedy.Make(p, []market.Seller{seller}, q.Now(), alpha); err == nil {
 		all = append(all, Candidate{Way: Prices, Point: sold.Point})
 	}
 	return all, nil
@@ -139,15 +138,15 @@ func within(w plan.Work, processors int) (time.Duration, error) {
 }
 
 // Weigh returns J of a point relative to that of jobs, whose values must not be 0.
-func Weigh(p, jobs cost.Point, alpha ensemble.Share) float64 {
-	a := float64(alpha) / float64(ensemble.Whole)
+func Weigh(p, jobs cost.Point, alpha plan.Share) float64 {
+	a := float64(alpha) / float64(plan.Whole)
 	return a*float64(p.Cost)/float64(jobs.Cost) + (1-a)*float64(p.Makespan)/float64(jobs.Makespan)
 }
 
 // Choose returns the candidate with the lowest J relative to jobs. Ties go to the fastest, then to the first; but a
 // pilot is preferred to jobs with the same values, because a batch system has an overhead for each job. all must not be
 // empty.
-func Choose(all []Candidate, jobs cost.Point, alpha ensemble.Share) Candidate {
+func Choose(all []Candidate, jobs cost.Point, alpha plan.Share) Candidate {
 	best, least := all[0], Weigh(all[0].Point, jobs, alpha)
 	for _, c := range all[1:] {
 		j := Weigh(c.Point, jobs, alpha)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/corral-pilot/corral/plan/selection"
+	"github.com/corral-pilot/corral/bench/selection"
 )
 
 // A task needs 6 × 10¹² cycles of an x86_64 processor and reads 10⁹ bytes. The second machine computes more slowly, but

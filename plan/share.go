@@ -1,7 +1,8 @@
-package ensemble
+package plan
 
 import (
 	"cmp"
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -10,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// A Share is a ratio in millionths, such as a utilization or the weight α of SPSS.
+// A Share is a ratio in millionths, such as a utilization or a weight α of cost.
 type Share int64
 
 // Whole is the share 1.
@@ -47,8 +48,12 @@ func (s Share) Compare(part, whole int) int {
 // Of returns the share of n, rounded up.
 func (s Share) Of(n int) int { return int((int64(s)*int64(n) + int64(Whole) - 1) / int64(Whole)) }
 
-// Part returns the share of an amount, rounded up to a whole micro-unit.
+// Part returns the share of an amount, rounded up to a whole micro-unit; it saturates at the maximum.
 func (s Share) Part(m cost.Money) cost.Money {
-	part := ceil(product(int64(s), int64(m)), big.NewInt(int64(Whole)))
-	return cost.Money(clamp(part))
+	part := new(big.Int).Mul(big.NewInt(int64(s)), big.NewInt(int64(m)))
+	part.Add(part, big.NewInt(int64(Whole)-1)).Quo(part, big.NewInt(int64(Whole)))
+	if !part.IsInt64() {
+		return math.MaxInt64
+	}
+	return cost.Money(part.Int64())
 }

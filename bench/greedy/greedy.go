@@ -18,8 +18,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/bench/market"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 	"github.com/corral-pilot/corral/plan/slot"
 )
@@ -43,15 +44,15 @@ type Taken struct {
 // offers of the sites are ignored, except for their numbers of processors. A trade-off of 0 selects the earliest end of
 // each task, and 1 the lowest cost; values outside this range are an error of kind Invalid. A task that no site can run
 // is an error of kind Unsatisfiable.
-func Make(p slotted.Problem, markets []slot.Market, now time.Duration, tradeoff ensemble.Share) (Plan, error) {
-	if tradeoff < 0 || tradeoff > ensemble.Whole {
+func Make(p slotted.Problem, markets []market.Seller, now time.Duration, tradeoff plan.Share) (Plan, error) {
+	if tradeoff < 0 || tradeoff > plan.Whole {
 		return Plan{}, corral.Errorf(corral.Invalid, "the trade-off is %s: it must be between 0, for the shortest "+
 			"makespan, and 1, for the lowest cost", tradeoff)
 	}
 	m := maker{Problem: p, now: now, tradeoff: tradeoff, work: map[cost.Money]int64{},
 		plan: Plan{Schedule: make([]slotted.Running, len(p.Work.Tasks))}}
-	for _, market := range markets {
-		m.markets = append(m.markets, market.Trial())
+	for _, seller := range markets {
+		m.markets = append(m.markets, seller.Trial())
 	}
 	for _, i := range slotted.Order(p) {
 		if err := m.place(i); err != nil {
@@ -70,9 +71,9 @@ func Make(p slotted.Problem, markets []slot.Market, now time.Duration, tradeoff 
 
 type maker struct {
 	slotted.Problem
-	markets  []slot.Market
+	markets  []market.Seller
 	now      time.Duration
-	tradeoff ensemble.Share
+	tradeoff plan.Share
 	work     map[cost.Money]int64 // :: price per hour → milliseconds of a processor, which are rounded once
 	plan     Plan
 }
@@ -152,7 +153,7 @@ func (m *maker) takes(task, site int) time.Duration {
 // Choose returns the index of the point with the lowest α × cost + (1 − α) × end, both relative to the range of all
 // points (Singh 2008, equation 20). Ties go to the earliest, then the cheapest, then the first point. all must not be
 // empty.
-func Choose(all []cost.Point, tradeoff ensemble.Share) int {
+func Choose(all []cost.Point, tradeoff plan.Share) int {
 	byEnd := func(a, b cost.Point) int { return cmp.Compare(a.Makespan, b.Makespan) }
 	byCost := func(a, b cost.Point) int { return cmp.Compare(a.Cost, b.Cost) }
 	ends := int64(slices.MaxFunc(all, byEnd).Makespan - slices.MinFunc(all, byEnd).Makespan)
@@ -166,7 +167,7 @@ func Choose(all []cost.Point, tradeoff ensemble.Share) int {
 	weights := make([]*big.Int, len(all))
 	for i, p := range all {
 		weights[i] = new(big.Int).Add(product(int64(tradeoff), int64(p.Cost), ends),
-			product(int64(ensemble.Whole-tradeoff), int64(p.Makespan), costs))
+			product(int64(plan.Whole-tradeoff), int64(p.Makespan), costs))
 	}
 	best := 0
 	for i := range all {

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corral-pilot/corral/bench/selection"
 	"github.com/corral-pilot/corral/internal/kit/programs"
-	"github.com/corral-pilot/corral/plan/selection"
 )
 
 // drawn generates capabilities and requirements with few types, attributes and values, so that many pairs match and

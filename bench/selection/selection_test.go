@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/selection"
+	"github.com/corral-pilot/corral/bench/selection"
 )
 
 func form(pairs ...any) map[string][]selection.Value {

@@ -8,12 +8,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/bench/greedy"
+	"github.com/corral-pilot/corral/bench/market"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
-	"github.com/corral-pilot/corral/plan/planner/greedy"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
-	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/slot"
 	"github.com/corral-pilot/corral/workflow/dag"
@@ -48,10 +47,10 @@ func work(t rapid.TB, tasks ...task) plan.Work {
 }
 
 // sites returns queues, which must be at the same instant, as markets and as sites of a problem.
-func sites(queues ...*queue.Queue) (places []slotted.Site, markets []slot.Market) {
+func sites(queues ...*queue.Queue) (places []slotted.Site, markets []market.Seller) {
 	for i, q := range queues {
 		places = append(places, slotted.Site{Offer: slot.Offer{Site: fmt.Sprint(i), At: q.Now(), Processors: q.Free().Processors()}})
-		markets = append(markets, &market.Market{Name: fmt.Sprint(i), Queue: q, Price: su})
+		markets = append(markets, market.New(fmt.Sprint(i), q, su))
 	}
 	return places, markets
 }
@@ -70,12 +69,12 @@ func job(processors int, length time.Duration) queue.Job {
 // fee, or after it without a fee.
 func TestTradeOff(t *testing.T) {
 	t.Parallel()
-	for tradeoff, want := range map[ensemble.Share]struct {
+	for tradeoff, want := range map[plan.Share]struct {
 		makespan   time.Duration
 		cost, fees cost.Money
 	}{
-		0:              {4 * h, 10 * su, 6 * su}, // the waiting job starts three hours later
-		ensemble.Whole: {6 * h, 4 * su, 0},
+		0:          {4 * h, 10 * su, 6 * su}, // the waiting job starts three hours later
+		plan.Whole: {6 * h, 4 * su, 0},
 	} {
 		places, markets := sites(busy(2, job(2, h), job(2, 2*h)))
 		p := slotted.Problem{Sites: places, Work: work(t, task{2, h, nil}, task{1, 2 * h, []int{0}})}
@@ -130,9 +129,9 @@ func TestRefuses(t *testing.T) {
 	places, markets := sites(busy(2))
 	for _, c := range []struct {
 		task     task
-		tradeoff ensemble.Share
+		tradeoff plan.Share
 		want     corral.Kind
-	}{{task{1, h, nil}, 2 * ensemble.Whole, corral.Invalid}, {task{3, h, nil}, 0, corral.Unsatisfiable}} {
+	}{{task{1, h, nil}, 2 * plan.Whole, corral.Invalid}, {task{3, h, nil}, 0, corral.Unsatisfiable}} {
 		_, err := greedy.Make(slotted.Problem{Sites: places, Work: work(t, c.task)}, markets, 0, c.tradeoff)
 		if corral.KindOf(err) != c.want {
 			t.Errorf("%+v: %v, want %s", c, err, c.want)
@@ -166,7 +165,7 @@ func TestPlans(t *testing.T) {
 			}
 			tasks = append(tasks, one)
 		}
-		tradeoff := ensemble.Share(number("tradeoff", 0, 4)) * ensemble.Whole / 4
+		tradeoff := plan.Share(number("tradeoff", 0, 4)) * plan.Whole / 4
 		way := time.Duration(number("way", 0, 2)) * h / 2
 		places, markets := sites(queues...)
 		p := slotted.Problem{Sites: places, Work: work(t, tasks...), Transfer: func(int, int) time.Duration { return way }}
@@ -204,7 +203,7 @@ func TestPlans(t *testing.T) {
 			}
 			fees += one.Fee
 		}
-		if got.Fees != fees || got.Cost != paid+fees || tradeoff == ensemble.Whole && fees > 0 {
+		if got.Fees != fees || got.Cost != paid+fees || tradeoff == plan.Whole && fees > 0 {
 			t.Fatalf("%+v costs, with %s of fees; processor time is %s", got.Point, fees, paid)
 		}
 	})

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/selection"
+	"github.com/corral-pilot/corral/bench/selection"
 )
 
 // TestAds checks a machine's attributes and a job's expressions.

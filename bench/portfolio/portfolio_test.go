@@ -5,11 +5,10 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/bench/portfolio"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner/moga"
-	"github.com/corral-pilot/corral/plan/planner/portfolio"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/workflow/dag"
 )
@@ -93,15 +92,15 @@ func TestChoose(t *testing.T) {
 		{Way: portfolio.Prices, Point: cost.Point{Makespan: h, Cost: 100 * su}},
 	}
 	jobs := all[0].Point
-	for alpha, want := range map[ensemble.Share][2]portfolio.Way{
-		0: {portfolio.Prices, portfolio.Pilot}, ensemble.Whole / 2: {portfolio.Pilot, portfolio.Pilot},
-		ensemble.Whole: {portfolio.Jobs, portfolio.Jobs},
+	for alpha, want := range map[plan.Share][2]portfolio.Way{
+		0: {portfolio.Prices, portfolio.Pilot}, plan.Whole / 2: {portfolio.Pilot, portfolio.Pilot},
+		plan.Whole: {portfolio.Jobs, portfolio.Jobs},
 	} {
 		if got := portfolio.Choose(all, jobs, alpha); got.Way != want[0] {
 			t.Errorf("with %s: %s, want %s", alpha, got.Way, want[0])
 		}
 		equal := append(all[:3:3], portfolio.Candidate{Way: portfolio.Prices, Point: cost.Point{Makespan: h, Cost: 10 * su}})
-		if got := portfolio.Choose(equal, jobs, ensemble.Whole); got.Way != portfolio.Prices {
+		if got := portfolio.Choose(equal, jobs, plan.Whole); got.Way != portfolio.Prices {
 			t.Errorf("of two that cost the same the slower is chosen: %s", got.Way)
 		}
 		like := []portfolio.Candidate{all[0], {Way: portfolio.Pilot, Point: jobs}}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/corral-pilot/corral/plan/selection"
+	"github.com/corral-pilot/corral/bench/selection"
 )
 
 // The machines of table I of the paper: clocks in GHz, and instructions per cycle in the middle of the narrow range
