@@ -65,10 +65,12 @@ func (g *game) resume(schedule []placement) error {
 		for _, b := range t.Running {
 			i, known := index[b.Task]
 			at := where[b.Task]
-			if !known || at.Task == "" || at.Pilot != len(g.pilots)+k || at.Start != 0 || b.Host < 0 || b.Host >= t.Hosts {
-				return fmt.Errorf("task %s runs on a pilot at %s already, but the schedule does not have it there", b.Task, t.Site)
+			pilot := len(g.pilots) + k
+			if !known || at.Task == "" || at.Pilot != pilot || at.Start != 0 || b.Host < 0 || b.Host >= t.Hosts {
+				return fmt.Errorf("task %s runs on a pilot at %s already, but the schedule does not have it there",
+					b.Task, t.Site)
 			}
-			g.begun = append(g.begun, resumption{len(g.pilots) + k, b.Host, i, at.End})
+			g.begun = append(g.begun, resumption{pilot, b.Host, i, at.End})
 		}
 	}
 	return nil

@@ -4,6 +4,8 @@
 //	make bench-witness                              # 400 plans, two minutes
 //	go run ./witness -player PROGRAM -problems 150  # in bench/
 //
+// A quarter of the problems have pilots that are present already, some of which run tasks.
+//
 // The player shares no code with Corral. It matches by the documented rule and starts no task in advance on a busy
 // worker, as Corral does, so that single tasks change their places. Deadlines and budgets are those that another plan
 // just meets, without any slack; a plan that the player executes a little later or dearer therefore misses them.

@@ -7,7 +7,6 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/internal/decide/matching"
-	"github.com/corral-pilot/corral/plan"
 )
 
 // A member represents one worker from both sides: slot is the dispatcher's view of the worker; room and the lists are
@@ -52,15 +51,11 @@ type result struct {
 // empty reports whether the worker has no jobs.
 func (m *member) empty() bool { return len(m.running)+len(m.waiting)+len(m.coming) == 0 }
 
-// resume continues tasks that run on the worker from the beginning. The worker must not have joined yet.
-func (m *member) resume(tasks []plan.Running) {
+// resume continues the jobs that run on the worker from the beginning. The worker must not have joined yet.
+func (m *member) resume() {
 	var jobs []*matching.Job[*entry]
-	for _, r := range tasks {
-		e := m.c.begun[r.Task]
-		if r.Host != m.host.Number || e == nil {
-			continue
-		}
-		jobs, m.running = append(jobs, &e.match), append(m.running, e)
+	for _, e := range m.running {
+		jobs = append(jobs, &e.match)
 		m.room.Take(e.needs())
 		m.c.record(m, e)
 		m.begin(e, 0)

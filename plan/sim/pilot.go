@@ -87,12 +87,13 @@ func (p *pilot) ready() {
 	cut := p.s.time().Add(matching.CutAfter(left))
 	p.s.sim.trace.Pilots[p.held].Ready = p.s.now
 	for i, w := range p.roster.Workers {
-		m := &member{c: p.s.sim.cluster, pilot: p, host: Host{p.s.Name, p.number, i}, idleSince: p.s.now - p.rested()}
+		m := &member{c: p.s.sim.cluster, pilot: p, host: Host{p.s.Name, p.number, i}, idleSince: p.s.now - p.rested(),
+			running: p.begunOn(i)}
 		m.slot = matching.Slot[*entry]{ID: w.ID, Host: host, EndsAt: cut}
 		m.room = matching.Room{Host: host, CutAt: cut}
 		if past := p.past(); past != nil {
 			m.slot.EndsAt = p.s.time().Add(min(past.Until, p.s.since(cut)-p.s.now))
-			m.resume(past.Running)
+			m.resume()
 		}
 		p.members = append(p.members, m)
 	}
@@ -113,6 +114,18 @@ func (p *pilot) ready() {
 }
 
 func (p *pilot) past() *Past { return p.s.sim.pasts[p.glidein.ID] }
+
+// begunOn returns the jobs that run on a host from the beginning.
+func (p *pilot) begunOn(host int) (jobs []*entry) {
+	if past := p.past(); past != nil {
+		for _, r := range past.Running {
+			if e := p.s.sim.cluster.begun[r.Task]; r.Host == host && e != nil {
+				jobs = append(jobs, e)
+			}
+		}
+	}
+	return jobs
+}
 
 // rested returns how long the workers had no task before they joined.
 func (p *pilot) rested() time.Duration {

@@ -87,3 +87,40 @@ func benchmark(b *testing.B, queued int, needs func(*rand.Rand) matching.Resourc
 	}
 	b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
 }
+
+// BenchmarkMatchingAll measures the cost of a job's end and of another job's arrival, after which all slots are matched,
+// with the given number of slots of 8 cpus, all of which are busy.
+func BenchmarkMatchingAll(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000} {
+		b.Run(fmt.Sprint("slots/", n), func(b *testing.B) {
+			now := time.Unix(1e9, 0)
+			var m matching.Matcher[*job]
+			var run matching.Run[*job]
+			var slots []*matching.Slot[*job]
+			for i := range n {
+				s := &matching.Slot[*job]{ID: fmt.Sprint(i), Host: corral.Resources{CPUs: 8, MemoryMiB: 8000},
+					EndsAt: now.Add(1000 * time.Hour)}
+				slots = append(slots, s)
+				m.Open(s)
+			}
+			push := func() {
+				j := &job{}
+				j.Job = matching.Job[*job]{Value: j, Run: &run, Needs: oneShape(nil)}
+				m.Push(&j.Job)
+				for range m.Match(now) {
+				}
+			}
+			for range 8*n + 10 {
+				push()
+			}
+			for i := 0; b.Loop(); i++ {
+				s := slots[i%n]
+				now = now.Add(time.Millisecond)
+				s.Release(&s.Running()[0].Job, now)
+				for range m.Match(now, s) {
+				}
+				push()
+			}
+		})
+	}
+}

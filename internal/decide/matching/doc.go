@@ -9,12 +9,12 @@
 //
 // # The rule
 //
-// The rule is first fit in the queue's order: highest class and priority first, then first come, first served. A slot
-// takes the first queued job that fits into its free resources and whose estimated time, plus StartMargin for starting
-// a process, ends before the worker stops. The slots that end first are filled first: a short job should not take a
-// slot that a long job needs. Among slots that end together, the one with the least free resources is filled first, so
-// that big jobs find the others; then the one with the lowest ID. This rule alone would put big jobs and short jobs at a disadvantage, so three mechanisms
-// are added:
+// The rule is first fit in the queue's order: highest class and priority first, then first come, first served. A
+// slot takes the first queued job that fits into its free resources and whose estimated time, plus StartMargin for
+// starting a process, ends before the worker stops. The slots that end first are filled first: a short job should
+// not take a slot that a long job needs. Among slots that end together, the one with the least free resources is
+// filled first, so that big jobs find the others; then the one with the lowest ID. This rule alone would put big
+// jobs and short jobs at a disadvantage, so three mechanisms are added:
 //
 //   - Overtaking. If a job does not fit, smaller jobs behind it may overtake it, so that a big job leaves no worker
 //     idle. When a job has been overtaken for overtakenLong, one slot that could hold it is kept free for it: the slot

@@ -20,7 +20,7 @@ type Matcher[T any] struct {
 	arrived  int64      // number of jobs pushed
 	opened   int64      // number of slots opened
 	cpus     int        // total of the open slots
-	root     *Slot[T]   // the tree of the open slots that may take jobs, as of the latest arrange
+	root     *node[T]   // the tree of the open slots that may take jobs, as of the latest arrange
 	moved    []*Slot[T] // slots that have changed since
 	restless int        // number of restless open slots, as of the latest arrange
 	waiting  int        // number of open slots with waiting jobs, as of the latest arrange
@@ -64,7 +64,10 @@ func (m *Matcher[T]) Open(s *Slot[T]) {
 	}
 	m.opened++
 	m.cpus += s.Host.CPUs
-	s.in, s.opened, s.weight, s.stale = m, m.opened, uint32(m.opened)*0x9e3779b1, true // Knuth's multiplicative hash
+	s.in, s.opened, s.stale = m, m.opened, true
+	if s.node == nil {
+		s.node = &node[T]{slot: s, weight: uint32(m.opened) * 0x9e3779b1} // Knuth's multiplicative hash
+	}
 	s.move()
 }
 
@@ -85,17 +88,17 @@ func (m *Matcher[T]) Close(s *Slot[T]) {
 func (m *Matcher[T]) arrange() {
 	for _, s := range m.moved {
 		s.moved = false
-		now := s.standing()
-		if now == s.was {
+		now, n := s.standing(), s.node
+		if now == n.was {
 			continue
 		}
-		if s.was.listed {
-			m.root = m.root.delete(s)
+		if n.was.listed {
+			m.root = m.root.delete(n)
 		}
-		m.restless += count(now.restless) - count(s.was.restless)
-		m.waiting += count(now.waits) - count(s.was.waits)
-		if s.was = now; now.listed {
-			m.root = m.root.insert(s)
+		m.restless += count(now.restless) - count(n.was.restless)
+		m.waiting += count(now.waits) - count(n.was.waits)
+		if n.was = now; now.listed {
+			m.root = m.root.insert(n)
 		}
 	}
 	clear(m.moved)
@@ -156,11 +159,12 @@ func (m *Matcher[T]) matchAll(now time.Time, yield func(*Slot[T], []T) bool) {
 	var after place
 	for m.queue.size > 0 {
 		d := demand{m.queue.fresh > 0, m.queue.least.Resources, now.Add(m.StartMargin + m.queue.least.Time)}
-		s := m.root.next(&after, &d)
-		if s == nil {
+		n := m.root.next(&after, &d)
+		if n == nil {
 			break
 		}
-		after = s.was.at
+		s := n.slot
+		after = n.was.at
 		taken := m.fill(s, now, share)
 		if len(taken) == 0 && !s.apart() && !after.apart {
 			after = after.afterEqual()

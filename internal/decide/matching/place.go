@@ -57,13 +57,14 @@ func (s *Slot[T]) standing() standing {
 	return standing{at, at.apart || at.free.CPUs > 0, s.stale, at.apart || s.unkept, len(s.waiting) > 0}
 }
 
-// A node is a slot's part in the tree of the slots that may take jobs. The tree is a treap (Seidel and Aragon,
+// A node is a slot in the tree of the slots that may take jobs. The tree is a treap (Seidel and Aragon,
 // Algorithmica 16, 1996): it is sorted by place, and no slot has a higher weight than the slot above it. Each node has
 // the maxima of its subtree, so that parts without room are not visited: if jobs need only one kind of resource, a slot
 // with room is found in O(log n) steps.
 type node[T any] struct {
-	was         standing
-	left, right *Slot[T]
+	slot        *Slot[T]
+	was         standing // of the slot, as of the latest arrange
+	left, right *node[T]
 	weight      uint32
 
 	most   corral.Resources
@@ -78,95 +79,95 @@ type demand struct {
 	until time.Time // the end of a slot that is left in time
 }
 
-// calls reports whether a slot below s may take jobs.
+// calls reports whether a slot below n may take jobs.
 func (d *demand) calls(look bool, free *corral.Resources, latest time.Time) bool {
 	return look || d.any && d.needs.FitIn(*free) && !latest.Before(d.until)
 }
 
-// next returns the first slot behind a place at or below s that may take jobs, or nil.
-func (s *Slot[T]) next(after *place, d *demand) *Slot[T] {
-	if s == nil || !d.calls(s.look, &s.most, s.latest) {
+// next returns the first slot behind a place at or below n that may take jobs, or nil.
+func (n *node[T]) next(after *place, d *demand) *node[T] {
+	if n == nil || !d.calls(n.look, &n.most, n.latest) {
 		return nil
 	}
-	if after.compare(&s.was.at) < 0 {
-		if found := s.left.next(after, d); found != nil {
+	if after.compare(&n.was.at) < 0 {
+		if found := n.left.next(after, d); found != nil {
 			return found
 		}
-		if d.calls(s.was.at.apart || s.was.stale, &s.was.at.free, s.was.at.endsAt) {
-			return s
+		if d.calls(n.was.at.apart || n.was.stale, &n.was.at.free, n.was.at.endsAt) {
+			return n
 		}
 	}
-	return s.right.next(after, d)
+	return n.right.next(after, d)
 }
 
 // summarize computes the maxima of the subtree from those of its parts.
-func (s *Slot[T]) summarize() *Slot[T] {
-	s.most, s.latest, s.look = s.was.at.free, s.was.at.endsAt, s.was.at.apart || s.was.stale
-	for _, part := range [...]*Slot[T]{s.left, s.right} {
+func (n *node[T]) summarize() *node[T] {
+	n.most, n.latest, n.look = n.was.at.free, n.was.at.endsAt, n.was.at.apart || n.was.stale
+	for _, part := range [...]*node[T]{n.left, n.right} {
 		if part != nil {
-			s.most, s.look = s.most.Most(part.most), s.look || part.look
-			if part.latest.After(s.latest) {
-				s.latest = part.latest
+			n.most, n.look = n.most.Most(part.most), n.look || part.look
+			if part.latest.After(n.latest) {
+				n.latest = part.latest
 			}
 		}
 	}
-	return s
+	return n
 }
 
-// insert adds a slot to the tree below s, and returns the tree.
-func (s *Slot[T]) insert(x *Slot[T]) *Slot[T] {
+// insert adds a slot to the tree below n, and returns the tree.
+func (n *node[T]) insert(x *node[T]) *node[T] {
 	switch {
-	case s == nil:
+	case n == nil:
 		x.left, x.right = nil, nil
 		return x.summarize()
-	case x.weight > s.weight:
-		x.left, x.right = s.split(&x.was.at)
+	case x.weight > n.weight:
+		x.left, x.right = n.split(&x.was.at)
 		return x.summarize()
-	case x.was.at.compare(&s.was.at) < 0:
-		s.left = s.left.insert(x)
+	case x.was.at.compare(&n.was.at) < 0:
+		n.left = n.left.insert(x)
 	default:
-		s.right = s.right.insert(x)
+		n.right = n.right.insert(x)
 	}
-	return s.summarize()
+	return n.summarize()
 }
 
 // split divides a tree into the slots before a place and the others.
-func (s *Slot[T]) split(at *place) (before, others *Slot[T]) {
-	if s == nil {
+func (n *node[T]) split(at *place) (before, others *node[T]) {
+	if n == nil {
 		return nil, nil
 	}
-	if s.was.at.compare(at) < 0 {
-		s.right, others = s.right.split(at)
-		return s.summarize(), others
+	if n.was.at.compare(at) < 0 {
+		n.right, others = n.right.split(at)
+		return n.summarize(), others
 	}
-	before, s.left = s.left.split(at)
-	return before, s.summarize()
+	before, n.left = n.left.split(at)
+	return before, n.summarize()
 }
 
-// delete removes a slot from the tree below s, and returns the tree.
-func (s *Slot[T]) delete(x *Slot[T]) *Slot[T] {
+// delete removes a slot from the tree below n, and returns the tree.
+func (n *node[T]) delete(x *node[T]) *node[T] {
 	switch {
-	case s == x:
-		return s.left.join(s.right)
-	case x.was.at.compare(&s.was.at) < 0:
-		s.left = s.left.delete(x)
+	case n == x:
+		return n.left.join(n.right)
+	case x.was.at.compare(&n.was.at) < 0:
+		n.left = n.left.delete(x)
 	default:
-		s.right = s.right.delete(x)
+		n.right = n.right.delete(x)
 	}
-	return s.summarize()
+	return n.summarize()
 }
 
 // join returns the tree of the slots of two trees, all slots of the second of which come after those of the first.
-func (s *Slot[T]) join(t *Slot[T]) *Slot[T] {
+func (n *node[T]) join(t *node[T]) *node[T] {
 	switch {
-	case s == nil:
+	case n == nil:
 		return t
 	case t == nil:
-		return s
-	case s.weight > t.weight:
-		s.right = s.right.join(t)
-		return s.summarize()
+		return n
+	case n.weight > t.weight:
+		n.right = n.right.join(t)
+		return n.summarize()
 	}
-	t.left = s.join(t.left)
+	t.left = n.join(t.left)
 	return t.summarize()
 }

@@ -22,7 +22,7 @@ const (
 // A Slot is the matching's view of a worker. The caller sets the exported fields, and changes them only while the slot
 // is closed. A closed slot takes no new jobs, but keeps the jobs that it holds.
 type Slot[T any] struct {
-	ID     string           // among slots with the same end and free resources, those with the lowest ids are filled first
+	ID     string           // of slots with the same end and free resources, the one with the lowest ID is filled first
 	Host   corral.Resources // the worker's total resources for jobs
 	EndsAt time.Time        // when the worker stops running jobs
 
@@ -36,7 +36,7 @@ type Slot[T any] struct {
 	unkept  bool    // the slot was kept free when it was last filled, but no longer is
 	stale   bool    // the slot has changed since it was last filled
 	moved   bool    // the slot is among those for the next arrange
-	node[T]
+	node    *node[T]
 }
 
 // held is a job on a slot.
