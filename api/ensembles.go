@@ -20,7 +20,8 @@ type NewEnsemble struct {
 	Cluster        string            `json:"cluster,omitempty"` // name or id; empty: default
 	Site           string            `json:"site,omitempty"`    // name or id; empty: the only one
 	Budget         cost.Amount       `json:"budget"`
-	Deadline       corral.Seconds    `json:"deadline_s"`
+	Deadline       corral.Seconds    `json:"deadline_s,omitempty"`
+	DeadlineAt     time.Time         `json:"deadline_at,omitzero"`       // in place of the other
 	Algorithm      string            `json:"algorithm,omitempty"`        // empty: rehearsal
 	CPUs           int               `json:"pilot_cpus,omitempty"`       // per pilot; absent: 1
 	MemoryMiB      int               `json:"memory_mib,omitempty"`       // per pilot; absent: its share

@@ -22,6 +22,7 @@ type NewPlan struct {
 	Clustering   string          `json:"clustering,omitempty"`    // a rule; empty or auto: the planner chooses
 	Seed         uint64          `json:"seed,omitempty"`
 	DryRun       bool            `json:"dry_run,omitempty"` // do not store the plan: the answer has the id 0
+	Apply        bool            `json:"apply,omitempty"`   // also request the pilots, in the same transaction
 	ForRun
 	Estimates
 	plan.WhatIf

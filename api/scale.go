@@ -20,7 +20,7 @@ type NewScale struct {
 func scalePath(cluster string) string { return clusterPath(cluster) + "/scale" }
 
 // ScaleCluster begins to scale a cluster, given by name or id. It returns a Conflict error if the cluster is already
-// scaled, or if a plan is provisioned there (corral run --auto, corral provision) and the plan's run is not over.
+// scaled, or if a plan is provisioned there (corral run --auto, corral plan apply) and the plan's run is not over.
 func (c *Client) ScaleCluster(ctx context.Context, cluster string, s NewScale) (corral.Scale, error) {
 	return send[corral.Scale](ctx, c, call{method: http.MethodPut, path: scalePath(cluster)}, s)
 }

@@ -14,6 +14,7 @@ import (
 type Evidence struct {
 	// The algorithm that made the plan; empty in older plans, which were made by staircase.
 	Algorithm  Algorithm   `json:"algorithm,omitempty"`
+	Odds       *Odds       `json:"odds,omitempty"`       // nil: the plan was not simulated
 	Confidence *Confidence `json:"confidence,omitempty"` // only if the request asked for a confidence and a deadline
 	// Only if the request asked for a comparison; the first entry is the plan itself.
 	Comparison []Rival   `json:"comparison,omitempty"`

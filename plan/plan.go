@@ -56,10 +56,35 @@ type Alternatives struct {
 type Goal struct {
 	Objective Objective      `json:"objective"`
 	Deadline  corral.Seconds `json:"deadline_s,omitempty"` // 0: none
-	Budget    *cost.Amount   `json:"budget,omitempty"`
-	Tradeoff  float64        `json:"tradeoff"` // 0: only the makespan matters; 1: only the cost
+	// The deadline as an instant, from which Deadline was computed when the plan was made; zero: it is a duration.
+	DeadlineAt time.Time    `json:"deadline_at,omitzero"`
+	Budget     *cost.Amount `json:"budget,omitempty"`
+	Tradeoff   float64      `json:"tradeoff"` // 0: only the makespan matters; 1: only the cost
 	// Required probability of meeting the deadline; 0: the estimates are trusted.
 	Confidence float64 `json:"confidence,omitempty"`
+	Bounds
+}
+
+// From returns the goal of a plan that begins at an instant: a deadline that is an instant also becomes a duration, of
+// at least a millisecond.
+func (g Goal) From(began time.Time) Goal {
+	if !g.DeadlineAt.IsZero() {
+		g.Deadline = corral.Seconds(max(time.Millisecond, g.DeadlineAt.Sub(began).Truncate(time.Millisecond)))
+	}
+	return g
+}
+
+// margin is the share of the time until a deadline that is left for making the plan and applying it; it is at most
+// maxMargin.
+const (
+	margin    = 100
+	maxMargin = time.Minute
+)
+
+// Planned returns the goal of a plan that is being made: if the deadline is an instant, the plan may begin a little
+// later than now.
+func (g Goal) Planned(now time.Time) Goal {
+	return g.From(now.Add(min(g.DeadlineAt.Sub(now)/margin, maxMargin)))
 }
 
 // Asked holds the part of a request that restricts sites and pilots. Revisions of the plan obey it.
@@ -74,6 +99,8 @@ type WhatIf struct {
 	Price    string          `json:"price,omitempty"`
 	Billing  string          `json:"billing,omitempty"`
 	Overhead *corral.Seconds `json:"overhead_s,omitempty"` // queue wait and start-up together
+	// The wait of each pilot in its queue, which is not billed. If Overhead is set, it is only the start-up.
+	QueueWait *corral.Seconds `json:"queue_wait_s,omitempty"`
 }
 
 // An Objective is the quantity that is minimized within the deadline and the budget.

@@ -55,7 +55,7 @@ func thereOf(q Present, w Work) There {
 	t := There{Site: q.Site, Hosts: q.Hosts, CPUs: q.Host.CPUs, MemoryMiB: known(q.Host.MemoryMiB), GPUs: q.Host.GPUs,
 		Ready: corral.Seconds(q.Ready), Idle: corral.Seconds(q.Idle), Doubt: q.Doubt, Speed: q.Speed}
 	if q.End < Unbounded {
-		t.End = corral.Seconds(q.End)
+		t.End = corral.Seconds(max(q.End, time.Millisecond)) // 0 would mean unlimited
 	}
 	if q.Keep < Unbounded {
 		t.Keep = corral.Seconds(q.Keep)

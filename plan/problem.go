@@ -179,6 +179,15 @@ type Site struct {
 	Calendar
 }
 
+// ShapeOf returns the shape of one of the site's pilots.
+func (s *Site) ShapeOf(q Pilot) Shape {
+	host := q.Host()
+	if host.MemoryMiB == 0 {
+		host.MemoryMiB = s.Host.MemoryMiB
+	}
+	return Shape{Hosts: q.Hosts, Host: host, Walltime: time.Duration(q.Walltime)}
+}
+
 // A Calendar holds the known future of a queue.
 type Calendar struct {
 	Closed []Span // maintenance periods, in which no pilot is held
@@ -193,6 +202,14 @@ const (
 	Unlimited = 1 << 30
 	Unbounded = 1 << 20 * time.Second * 900
 )
+
+// ShortestWalltime is the minimum walltime of a planned pilot.
+const ShortestWalltime = 10 * time.Minute
+
+// RoundWalltime returns the walltime to request for a time that is needed: batch systems count in minutes.
+func RoundWalltime(need time.Duration) time.Duration {
+	return max((need+time.Minute-1)/time.Minute*time.Minute, ShortestWalltime)
+}
 
 // A Span is a half-open interval of time: it excludes To.
 type Span struct{ From, To time.Duration }
@@ -245,8 +262,11 @@ func (c Cluster) Turn() time.Duration {
 }
 
 // MinStay returns how long a pilot has to stay without work so that its workers are there until they are planned to
-// leave.
-func (c Cluster) MinStay(q Pilot) corral.Seconds {
+// leave. A static pilot stays for its whole walltime: the end of the run releases it.
+func (c Cluster) MinStay(goal Goal, q Pilot) corral.Seconds {
+	if goal.Static {
+		return q.Walltime
+	}
 	return max(0, q.End-q.Start-corral.Seconds(c.Leave))
 }
 

@@ -22,14 +22,14 @@ type Step struct {
 
 // Line sets the submit times of the pilots that rely on the room of a queue. Each is submitted as early as possible
 // without starting earlier than planned. None is submitted before a pilot that starts earlier, because it would take
-// that pilot's place, nor while the site has its maximum number of pilots.
-func Line(sites []Site, pilots []Pilot) {
+// that pilot's place, nor while the site has its maximum number of pilots, nor before the given time.
+func Line(sites []Site, pilots []Pilot, notBefore corral.Seconds) {
 	for i := range sites {
 		site := &sites[i]
 		if site.Room == nil {
 			continue
 		}
-		room, last := site.Room.Clone(), corral.Seconds(0)
+		room, last := site.Room.Clone(), notBefore
 		var line []Pilot
 		for _, k := range byStart(pilots) {
 			q := &pilots[k]

@@ -23,7 +23,8 @@ type result struct {
 	score    ensemble.Score // the score that counts: completed by the deadline, within the budget
 	admitted ensemble.Score // for a static plan: the score that the authors' program counts
 	cost     cost.Money
-	makespan time.Duration
+	makespan time.Duration // until the end of the last task that ended by the deadline
+	withLate time.Duration // until the end of the last task
 }
 
 // An algorithm solves problems.
@@ -91,7 +92,7 @@ func (p problem) bound(r spss.Rules) result {
 }
 
 func (p problem) of(o cloud.Outcome) result {
-	r := result{score: o.Completed, cost: o.Cost, makespan: o.Makespan}
+	r := result{score: o.Completed, cost: o.Cost, makespan: o.Makespan, withLate: o.Last}
 	if o.Cost > p.budget {
 		r.score = ensemble.ScoreOf(make([]bool, len(p.Ensemble)))
 	}

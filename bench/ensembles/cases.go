@@ -41,17 +41,17 @@ func longer(w plan.Work, factor int64) plan.Work {
 }
 
 // grid returns the given number of budgets and deadlines, evenly spaced between an ensemble's bounds, which are rounded
-// up to whole dollars and hours as in the authors' program.
+// up to whole dollars and seconds as in the authors' program.
 func grid(e ensemble.Ensemble, t ensemble.Terms, points int) (budgets []cost.Money, deadlines []time.Duration) {
 	b := e.Bounds(t)
 	const dollar = 1_000_000
 	up := func(m cost.Money) cost.Money { return (m + dollar - 1) / dollar * dollar }
-	hours := func(d time.Duration) time.Duration { return (d + time.Hour - 1).Truncate(time.Hour) }
+	seconds := func(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
 	for i := range points {
 		n, of := cost.Money(i), cost.Money(max(1, points-1))
 		low, high := up(b.LeastBudget), up(b.MostBudget)
 		budgets = append(budgets, low+(high-low)*n/of)
-		first, last := hours(b.LeastDeadline), hours(b.MostDeadline)
+		first, last := seconds(b.LeastDeadline), seconds(b.MostDeadline)
 		between := (last - first) * time.Duration(n) / time.Duration(of)
 		deadlines = append(deadlines, (first + between).Truncate(time.Millisecond))
 	}

@@ -76,9 +76,20 @@ func (r *run) enter() {
 		r.pilots = append(r.pilots, p)
 		r.push(t.Ready, joined, p, 0)
 		if p.cut < never {
-			r.push(p.cut, expired, p, 0)
+			r.push(r.lastBegun(p), expired, p, 0)
 		}
 	}
+}
+
+// lastBegun returns when a present pilot leaves: at its end, but not before the tasks that it runs already have ended.
+func (r *run) lastBegun(p *pilot) seconds {
+	last := p.cut
+	for _, b := range r.begun {
+		if b.pilot == p.number {
+			last = max(last, b.end)
+		}
+	}
+	return last
 }
 
 // speedOf returns a speed, of which 0 means that it is not known to differ.
@@ -164,6 +175,12 @@ func (r *run) join(p *pilot) {
 			}
 		}
 		return
+	}
+	for _, b := range r.begun {
+		if b.pilot == p.number {
+			r.queue = slices.DeleteFunc(r.queue, func(i int) bool { return i == b.task })
+			r.book(b.task, p.hosts[b.host], b.end, b.end)
+		}
 	}
 	if p.patient < never {
 		r.push(p.resting+p.patient, wake, nil, 0)

@@ -111,7 +111,13 @@ type present struct {
 	Idle    seconds `json:"idle_s"`
 	Keep    seconds `json:"keep_s"` // how long it stays without a task; 0: until its end
 	Speed   float64 `json:"speed"`
-	Running []any   `json:"running"`
+	Running []begun `json:"running"`
+}
+
+// A begun is a task that runs on a host of a present pilot. The plan's schedule says how long.
+type begun struct {
+	Task string `json:"task"`
+	Host int    `json:"host"`
 }
 
 // A transfer is the time that a job's files take to a site and back.

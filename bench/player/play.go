@@ -26,9 +26,16 @@ type game struct {
 	first    [][]int   // :: pilot → the tasks that it was requested for, by the schedule
 	at       []*site   // :: pilot → its queue
 	present  []present
+	begun    []resumption        // the tasks that run on them
 	transfer map[string]transfer // :: site → the way of files
 	goal     goal
 	unit     string // of all prices
+}
+
+// A resumption is a task that runs on a pilot from the beginning.
+type resumption struct {
+	pilot, host, task int
+	end               seconds
 }
 
 // luck holds the random part of a play. The zero value stands for estimates and waits that come true.
@@ -283,22 +290,28 @@ func (g *game) takes(site string, speed float64, i int, factor float64) seconds 
 
 // assign gives a task to a worker. Its actual end may differ from the expected one.
 func (r *run) assign(i int, h *host) {
-	t, start := &r.tasks[i], r.startOn(h, i)
+	start := r.startOn(h, i)
 	factor := 1.
 	if r.errors != nil {
 		factor = r.errors[i]
 	}
-	t.on, t.expected, t.life = h, start+r.takes(h, i, 1), t.life+1
+	if r.gap > 0 {
+		r.nextStart = start + r.gap
+	}
+	r.book(i, h, start+r.takes(h, i, 1), start+r.takes(h, i, factor))
+}
+
+// book makes a task run on a worker until it ends.
+func (r *run) book(i int, h *host, expected, end seconds) {
+	t := &r.tasks[i]
+	t.on, t.expected, t.life = h, expected, t.life+1
 	h.free = h.free.minus(r.game.tasks[i].needs)
 	h.tasks = append(h.tasks, i)
 	h.pilot.running++
 	r.running++
 	r.unstarted--
-	if r.gap > 0 {
-		r.nextStart = start + r.gap
-	}
 	r.serial++
-	heap.Push(&r.events, event{start + r.takes(h, i, factor), ended, r.serial, nil, i, t.life})
+	heap.Push(&r.events, event{end, ended, r.serial, nil, i, t.life})
 }
 
 // The kinds of events, in the order in which those of one instant are handled: a task that ends at the end of its

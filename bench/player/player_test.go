@@ -398,6 +398,26 @@ func TestPresentPilot(t *testing.T) {
 	}
 }
 
+// A task that already runs on a present pilot stays on its host until its end by the schedule, even if that is after
+// the pilot's end; another task finds no place there.
+func TestPresentPilotRunsTasks(t *testing.T) {
+	t.Parallel()
+	g := gameOf(t, hpc(), tasksOf(false, 40, 30), asked(1, 0, 600))
+	g.present = []present{{Site: "hpc", Hosts: 1, resources: resources{CPUs: 2}, End: 20 * second,
+		Running: []begun{{"a", 0}}}}
+	if err := g.resume([]placement{{Task: "a", Pilot: 1, End: 40 * second}}); err != nil {
+		t.Fatal(err)
+	}
+	r := g.play(luck{})
+	wantMakespan(t, r.result(), 47) // b runs from 17 s on
+	if end := r.tasks[0].end; end != 40*second {
+		t.Errorf("the task ends at %v", end)
+	}
+	if err := g.resume([]placement{{Task: "a", Pilot: 0, End: 40 * second}}); err == nil {
+		t.Error("a schedule that moves the task is accepted")
+	}
+}
+
 func TestWilson(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -47,13 +47,31 @@ func newGame(p *plan, tasks []task, sites map[place]*site, set rules) (*game, er
 	for _, t := range a.Transfers {
 		g.transfer[t.Site] = t
 	}
-	for _, t := range a.Present {
-		if len(t.Running) > 0 {
-			return nil, fmt.Errorf("a pilot at %s runs tasks already: the plan does not say for how long", t.Site)
+	g.allot(p.Schedule)
+	return g, g.resume(p.Schedule)
+}
+
+// resume finds the tasks that run on the present pilots, and when they end by the schedule.
+func (g *game) resume(schedule []placement) error {
+	where := map[string]placement{}
+	for _, at := range schedule {
+		where[at.Task] = at
+	}
+	index := make(map[string]int, len(g.tasks))
+	for i, t := range g.tasks {
+		index[t.id] = i
+	}
+	for k, t := range g.present {
+		for _, b := range t.Running {
+			i, known := index[b.Task]
+			at := where[b.Task]
+			if !known || at.Task == "" || at.Pilot != len(g.pilots)+k || at.Start != 0 || b.Host < 0 || b.Host >= t.Hosts {
+				return fmt.Errorf("task %s runs on a pilot at %s already, but the schedule does not have it there", b.Task, t.Site)
+			}
+			g.begun = append(g.begun, resumption{len(g.pilots) + k, b.Host, i, at.End})
 		}
 	}
-	g.allot(p.Schedule)
-	return g, nil
+	return nil
 }
 
 // allot finds the first tasks of each pilot: those that the schedule starts on it at the earliest time. A hedge waits

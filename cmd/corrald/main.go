@@ -27,6 +27,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/kit/fault"
 	"github.com/corral-pilot/corral/internal/kit/proc"
+	"github.com/corral-pilot/corral/internal/kit/timetext"
 	"github.com/corral-pilot/corral/internal/kit/version"
 	"github.com/corral-pilot/corral/internal/kit/xdg"
 	"github.com/corral-pilot/corral/internal/service/personal"
@@ -103,6 +104,10 @@ func flags(l xdg.Layout) []cli.Flag {
 	text := func(name, value, usage string) cli.Flag {
 		return &cli.StringFlag{Name: name, Value: value, EnvVars: variables(name), Usage: usage}
 	}
+	span := func(name string, value time.Duration, usage string) cli.Flag {
+		return &cli.GenericFlag{Name: name, Value: timetext.NewValue(value, timetext.Duration),
+			EnvVars: variables(name), Usage: usage}
+	}
 	return append([]cli.Flag{
 		text("state", l.State, "`DIR` for the database, keys and pid file"),
 		text("cache", l.Cache, "`DIR` for worker packages and the roots of local sites"),
@@ -128,15 +133,12 @@ func flags(l xdg.Layout) []cli.Flag {
 			"connect may read names of owners, sites and clusters (default: off; the API also has /metrics)"),
 		&cli.StringFlag{Name: "faults", EnvVars: variables("faults"), Hidden: true,
 			Usage: "actions that should fail, for tests (internal/kit/fault)"},
-		&cli.DurationFlag{Name: "lease", Value: 15 * time.Second, EnvVars: variables("lease"),
-			Usage: "how long a silent worker keeps its tasks"},
-		&cli.DurationFlag{Name: "job-lease", Value: 2 * time.Minute, EnvVars: variables("job-lease"),
-			Usage: "how long a silent worker of an HTCondor pool keeps its job, and a job waits for it"},
-		&cli.DurationFlag{Name: "poll", Value: 2 * time.Second, EnvVars: variables("poll"),
-			Usage: "interval for polling a site while changes of jobs are expected; a tenth of it just after a " +
-				"change, and up to a minute while none are expected"},
-		&cli.DurationFlag{Name: "keep-history", Value: 90 * 24 * time.Hour, EnvVars: variables("keep-history"),
-			Usage: "maximum age of entries in histories; 0: keep all"},
+		span("lease", 15*time.Second, "how long a silent worker keeps its tasks"),
+		span("job-lease", 2*time.Minute,
+			"how long a silent worker of an HTCondor pool keeps its job, and a job waits for it"),
+		span("poll", 2*time.Second, "interval for polling a site while changes of jobs are expected; a tenth of it "+
+			"just after a change, and up to a minute while none are expected"),
+		span("keep-history", 90*24*time.Hour, "maximum age of entries in histories; 0: keep all"),
 		&cli.IntFlag{Name: "keep-log-mib", Value: 64, EnvVars: variables("keep-log-mib"),
 			Usage: "MiB after which corrald.log is renamed corrald.log.1 and a new one begins; 0: never"},
 		&cli.IntFlag{Name: "machine-cpus", EnvVars: variables("machine-cpus"),

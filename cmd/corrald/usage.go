@@ -15,13 +15,14 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/kit/input"
+	"github.com/corral-pilot/corral/internal/kit/timetext"
 )
 
 // Texts of errors of packages flag and cli.
 var (
 	badValue    = regexp.MustCompile(`(?s)^invalid value (".*") for flag -(\S+): `)
-	badVariable = regexp.MustCompile(`(?s)^could not parse (".*") as \S+ value from environment ` +
-		`variable "(\S+)" for flag (\S+): `)
+	badVariable = regexp.MustCompile(`(?s)^could not parse (".*") (?:as \S+ value )?from environment ` +
+		`variable "(\S+)"(?: as value)? for flag (\S+): `)
 	noSuchFlag = regexp.MustCompile(`(?s)^flag provided but not defined: -(.+)$`)
 	noValue    = regexp.MustCompile(`^flag needs an argument: -(\S+)$`)
 )
@@ -64,8 +65,8 @@ func wanted(flags []cli.Flag, name string) string {
 		return "a valid value"
 	}
 	switch flags[i].(type) {
-	case *cli.DurationFlag:
-		return "a duration such as 90s, 5m or 2h30m"
+	case *cli.GenericFlag:
+		return "a duration such as " + timetext.Forms
 	case *cli.IntFlag:
 		return "a whole number"
 	case *cli.Float64Flag:

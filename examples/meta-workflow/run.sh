@@ -34,5 +34,5 @@ trap 'exit 143' TERM
 # Exit code 3 means that no plan reaches the goal: such a plan has an id, too, and nothing to let go.
 made=$(corral plan "$workflow" "$@" -q)
 plan=$made
-step corral provision "$plan" --wait --timeout 1h -q >&2
+step corral plan apply "$plan" --wait --timeout 1h -q >&2
 step corral run "$workflow" --label plan="$plan" --cancel-on-interrupt -q

@@ -1,6 +1,6 @@
 #!/bin/sh
-# step.sh plan|provision|run|release WORKFLOW [STATUS]: one step of a workflow of steps, whose plan is in the file
-# WORKFLOW.plan. Each step may be repeated after whatever happened to it: a plan that is provisioned is not provisioned
+# step.sh plan|apply|run|release WORKFLOW [STATUS]: one step of a workflow of steps, whose plan is in the file
+# WORKFLOW.plan. Each step may be repeated after whatever happened to it: a plan that is applied is not applied
 # twice, and a run of the same plan is the same run. A run that failed has let its pilots go; its next try begins with
 # a plan of its own.
 set -eu
@@ -13,9 +13,9 @@ plan)
 		mv "$file.new" "$file"
 	fi
 	;;
-provision) corral provision "$(cat "$file")" --wait --timeout 1h -q ;;
+apply) corral plan apply "$(cat "$file")" --wait --timeout 1h -q ;;
 run)
-	[ -s "$file" ] || { sh "$0" plan "$2" && sh "$0" provision "$2"; }
+	[ -s "$file" ] || { sh "$0" plan "$2" && sh "$0" apply "$2"; }
 	# In place of the shell, which would not pass on that it is to end.
 	exec corral run "$2" --label plan="$(cat "$file")" --key "run-$(cat "$file")" --cancel-on-interrupt -q
 	;;

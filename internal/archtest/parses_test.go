@@ -23,7 +23,7 @@ var mayParse = map[string]string{
 
 	"internal/service/server: runHandlers.complete":   "POST /v1/runs, and its dry run",
 	"internal/service/server: planHandlers.draft":     "POST /v1/plans",
-	"internal/service/server: planHandlers.provision": "a plan's row, before the transaction that begins it",
+	"internal/service/server: planHandlers.beginning": "a plan's row, before the transaction that begins it",
 	"internal/service/server: planHandlers.schedule":  "a plan's row",
 
 	"internal/work/ensembles: read":          "POST /v1/ensembles, and the ensemble's files when corrald begins to carry it out",

@@ -76,8 +76,9 @@ func (p *printer) runLine(ctx context.Context, app *cli.App, args []string) erro
 		return nil
 	case l.version:
 		l = parse(app, append(l.global, "version"))
-	case l.wanting != nil: // the parser would use the next word of the sorted line as the value
-		return corral.Errorf(corral.Invalid, "%s wants a value; see `%s --help`", args[len(args)-1], l.name(app))
+	}
+	if err := l.check(app); err != nil {
+		return err
 	}
 	p.flags = l.ownFlag
 	app.Metadata = map[string]any{typedWords: args}
@@ -110,7 +111,7 @@ func (p *printer) newApp() *cli.App {
 		siteVerbs{p}.command(), glideinVerbs{p}.command(), clusterVerbs{p}.command(), packageVerbs{p}.command(),
 		mirrorVerbs{p}.command(), p.usageCommand(), p.eventsCommand(),
 		workflowVerbs{p}.command(), profileVerbs{p}.command(), plans.command(), plans.simulateCommand(),
-		plans.provisionCommand(), ensembleVerbs{p}.command(), slotVerbs{p}.command(),
+		plans.provisionCommand(), ensembleVerbs{p}.command(),
 		runs.runCommand(), runs.submitCommand(), runs.command(), p.reportCommand(), shimVerbs{p}.command(),
 		tokenVerbs{p}.command(), p.doctorCommand(), adminVerbs{p}.command(), p.completionCommand(), p.helpCommand(app),
 		p.versionCommand(),
@@ -214,8 +215,8 @@ func notValue(flags []cli.Flag, name, value string, err error) error {
 		return err
 	}
 	switch flags[i].(type) {
-	case *cli.DurationFlag:
-		return fmt.Errorf("%s: %s is not a duration: want one such as 90s, 5m or 2h30m", dashed(name), value)
+	case *cli.GenericFlag: // its own value has formatted the error
+		return fmt.Errorf("%s: %s", dashed(name), err.Error()[len(badValue.FindString(err.Error())):])
 	case *cli.IntFlag:
 		return fmt.Errorf("%s: %s is not a whole number", dashed(name), value)
 	case *cli.Uint64Flag:
@@ -244,7 +245,7 @@ func noCommand(c *cli.Context, app *cli.App, noun *cli.Command) error {
 	printHelp(app.ErrWriter, app, path)
 	wants := "one of these verbs"
 	if noun.ArgsUsage != "" {
-		wants = "a " + strings.Trim(noun.ArgsUsage, "[]") + ", or " + wants
+		wants = "a " + strings.Trim(noun.ArgsUsage, "[]…") + ", or " + wants
 	}
 	return corral.Errorf(corral.Invalid, "`%s` wants %s", c.Command.HelpName, wants)
 }

@@ -28,9 +28,9 @@ func (v clusterVerbs) scaleCommand() *cli.Command {
 		&cli.IntFlag{Name: "min", Usage: "keep `A` cpus even when no job waits"},
 		&cli.IntFlag{Name: "max", Usage: "never hold more than `B` cpus"},
 		&cli.IntFlag{Name: "cpus", Value: 1, Usage: "request workers of `C` cpus"},
-		&cli.DurationFlag{Name: "walltime", Value: time.Hour, Usage: "request workers that stay `D` at most"},
-		&cli.DurationFlag{Name: "idle", Value: time.Minute,
-			Usage: "above the minimum, a worker leaves after `D` without work"},
+		durationFlag("walltime", time.Hour, "request workers that stay `D` at most"),
+		durationFlag("idle", time.Minute,
+			"above the minimum, a worker leaves after `D` without work"),
 		&cli.BoolFlag{Name: "off", Usage: "stop scaling: workers finish their tasks"},
 	)
 }

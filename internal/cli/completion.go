@@ -93,9 +93,9 @@ var verbValues = map[string][]string{
 	"runs log file":    {"stdout", "stderr", "record.json", "trace.json", "pre", "post"},
 	"glidein log file": {"stdout", "stderr", "report.json"},
 	"runs tasks state": wordsOf(corral.TaskStates), "runs list state": wordsOf(corral.RunStates),
-	"runs clean state":        wordsOf(corral.RunStates),
-	"ensemble plan algorithm": forecast.Algorithms, "ensemble run algorithm": forecast.Algorithms,
-	"ensemble plan resource": {forecast.VM, forecast.Pilots},
+	"runs clean state":       wordsOf(corral.RunStates),
+	"ensemble run algorithm": forecast.Algorithms,
+	"plan algorithm":         append(wordsOf(plan.Algorithms), forecast.Algorithms...),
 }
 
 func wordsOf[T ~string](all []T) (words []string) {
@@ -143,7 +143,9 @@ func candidates(ctx context.Context, l *line, last string) (found []string) {
 		return nil // the command does not exist
 	case len(l.commands) > 0:
 		for _, c := range l.commands {
-			found = append(found, c.Name)
+			if !c.Hidden {
+				found = append(found, c.Name)
+			}
 		}
 		return found
 	}

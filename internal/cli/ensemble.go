@@ -33,9 +33,8 @@ var ensembles = noun[record.ID]{name: "ensemble", key: idKey[record.ID],
 // ensembleVerbs are the verbs for ensembles of workflows.
 type ensembleVerbs struct{ *printer }
 
-// commands returns the verbs for ensembles that corrald carries out.
-func (v ensembleVerbs) commands() []*cli.Command {
-	return []*cli.Command{
+func (v ensembleVerbs) command() *cli.Command {
+	return &cli.Command{Name: "ensemble", Category: workflows, Subcommands: []*cli.Command{
 		{
 			Name: "run", Flags: ensembleRunFlags(),
 			Action: creating(v.newEnsemble, createEnsemble,
@@ -54,25 +53,25 @@ func (v ensembleVerbs) commands() []*cli.Command {
 		ensembles.verb("cancel", printing((*api.Client).CancelEnsemble, ensembleTable.one(v.printer))),
 		ensembles.verb("remove", printing((*api.Client).RemoveEnsemble, ensembleTable.one(v.printer))),
 		ensembles.verb("history", printing((*api.Client).EnsembleHistory, entryTable.many(v.printer))),
-	}
+	}}
 }
 
 func ensembleRunFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "budget", Usage: "spend `AMOUNT` at most, such as 40ch or 18USD"},
-		&cli.StringFlag{Name: "deadline", Usage: "complete workflows within `D`, such as 6h; a bare number is seconds"},
+		deadlineFlag("complete workflows within", ""),
 		&cli.StringFlag{Name: "algorithm", Value: forecast.Rehearsal,
 			Usage: "`NAME`: rehearsal, spss, wa-dpds, dpds or spds"},
 		clusterFlag(),
 		&cli.StringFlag{Name: "site", Usage: "request pilots at `SITE` (default: the only one)"},
 		&cli.IntFlag{Name: "cpus", Value: 1, Usage: "request pilots of `N` cpus"},
 		&cli.IntFlag{Name: "memory", Usage: "request pilots with `MIB` of memory (default: their share of a host)"},
-		&cli.DurationFlag{Name: "walltime", Usage: "request pilots for `D` at most (default: until the deadline)"},
+		durationFlag("walltime", 0, "request pilots for `D` at most (default: until the deadline)"),
 		&cli.IntFlag{Name: "most", Usage: "hold `N` pilots at once at most (default: the site's limit)"},
 		&cli.StringFlag{Name: "error", Value: "0", Usage: "expect runtimes to differ from their estimates by `LAW`: " +
 			"0, uniform:30%, lognormal:0.2, transformation:0.2 or host:0.2"},
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed random numbers with `N`"},
-		&cli.DurationFlag{Name: "default-runtime", Usage: "a task without an estimate takes `D`"},
+		durationFlag("default-runtime", 0, "a task without an estimate takes `D`"),
 		retriesFlag(2, ""), clusteringFlag(""),
 		&cli.BoolFlag{Name: "stream",
 			Usage: "on a cluster of kind condor: run tasks in worker jobs, instead of an HTCondor job for each"},
@@ -92,7 +91,7 @@ func (v ensembleVerbs) newEnsemble(c *cli.Context) (n api.NewEnsemble, err error
 	if n.Budget, err = amount(c, "budget"); err != nil {
 		return n, err
 	}
-	if n.Deadline, err = seconds(c, "deadline"); err != nil {
+	if n.Deadline, n.DeadlineAt, err = deadlineOf(c, time.Now()); err != nil {
 		return n, err
 	}
 	files, name, err := ensembleFiles(c.Context, c.Args().Slice())

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -67,7 +66,7 @@ func noWaitFlag() cli.Flag {
 }
 
 func timeoutFlag() cli.Flag {
-	return &cli.DurationFlag{Name: "timeout", Usage: "stop waiting after `D`, with exit code 124"}
+	return secondsFlag("timeout", 0, "stop waiting after `D`, with exit code 124")
 }
 
 func siteFlag() cli.Flag {
@@ -144,16 +143,4 @@ func parseMiB(place, s string) (int, error) {
 // notSize returns the error for a text that is not a size.
 func notSize(place, s string) error {
 	return corral.ErrorAt(corral.Invalid, place, "%q is not a size such as 512MiB or 4GiB", s)
-}
-
-// parseTime reads an RFC 3339 time; an empty s yields the zero time.
-func parseTime(place, s string) (time.Time, error) {
-	if s == "" {
-		return time.Time{}, nil
-	}
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		return time.Time{}, corral.ErrorAt(corral.Invalid, place, "%q is not a time such as 2026-01-31T08:00:00Z", s)
-	}
-	return t.UTC(), nil
 }

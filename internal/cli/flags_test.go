@@ -85,14 +85,15 @@ func TestParseLabels(t *testing.T) {
 
 func TestParseTime(t *testing.T) {
 	t.Parallel()
-	got, err := parseTime("--not-before", "2026-01-31T09:00:00+01:00")
+	now := time.Date(2026, 1, 30, 0, 0, 0, 0, time.UTC)
+	got, err := parseTime("--not-before", "2026-01-31T09:00:00+01:00", now)
 	if want := time.Date(2026, 1, 31, 8, 0, 0, 0, time.UTC); err != nil || !got.Equal(want) || got.Location() != time.UTC {
 		t.Errorf("parseTime = %v, %v, want %v", got, err, want)
 	}
-	if got, err := parseTime("", ""); err != nil || !got.IsZero() {
+	if got, err := parseTime("", "", now); err != nil || !got.IsZero() {
 		t.Errorf("parseTime of nothing = %v, %v", got, err)
 	}
-	if _, err := parseTime("--not-before", "2026-01-31"); corral.KindOf(err) != corral.Invalid {
+	if _, err := parseTime("--not-before", "2026-01-31", now); corral.KindOf(err) != corral.Invalid {
 		t.Errorf("parseTime of a date: %v, want an Invalid error", err)
 	}
 }

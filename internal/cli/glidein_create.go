@@ -6,6 +6,7 @@ package cli
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -26,21 +27,21 @@ func (v glideinVerbs) createCommand() *cli.Command {
 			&cli.StringFlag{Name: "memory",
 				Usage: "memory of each host, a `SIZE` such as 4GiB (default: its share of the machine)"},
 			&cli.IntFlag{Name: "gpus", Usage: "`N` GPUs of each host"},
-			&cli.DurationFlag{Name: "walltime", Value: time.Hour, Usage: "for `D` at most"},
-			&cli.DurationFlag{Name: "idle", Usage: "leave after `D` without work (default: never)"},
-			&cli.DurationFlag{Name: "min-stay",
-				Usage: "with --idle: do not leave for lack of work before `D` after the start"},
+			durationFlag("walltime", time.Hour, "for `D` at most"),
+			durationFlag("idle", 0, "leave after `D` without work (default: never)"),
+			durationFlag("min-stay", 0,
+				"with --idle: do not leave for lack of work before `D` after the start"),
 			&cli.StringFlag{Name: "resubmit", Value: "never",
 				Usage: "when the walltime is over, `WHEN`: never, N (times), until=TIME or forever"},
 			&cli.IntFlag{Name: "retries", Value: 3,
 				Usage: "`N` attempts in a row may be lost, or fail temporarily"},
-			&cli.DurationFlag{Name: "overlap", Usage: "start the next attempt `D` before the last one leaves"},
-			&cli.StringFlag{Name: "not-before", Usage: "submit at `TIME` (RFC 3339) or later"},
+			durationFlag("overlap", 0, "start the next attempt `D` before the last one leaves"),
+			&cli.StringFlag{Name: "not-before", Usage: "submit at `TIME`, such as tomorrow 09:00, or later"},
 			&cli.StringFlag{Name: "start-by",
-				Usage: "start it by `TIME`, as in 4h or 2026-01-31T08:00:00Z, and run for the walltime after that"},
+				Usage: "start it by `TIME`, as in 4h or Friday 17:00, and run for the walltime after that"},
 		}, batchFlags(), []cli.Flag{
-			&cli.DurationFlag{Name: "queue-timeout", Value: time.Duration(corral.DefaultQueueTimeout),
-				Usage: "cancel an attempt that waits longer than `D` in the site's queue"},
+			secondsFlag("queue-timeout", time.Duration(corral.DefaultQueueTimeout),
+				"cancel an attempt that waits longer than `D` in the site's queue"),
 			&cli.StringFlag{Name: "broker", Value: string(corral.BrokerAuto), Usage: "connect workers and cluster by " +
 				"`WHAT`: auto, none, ccb (condor clusters only) or relay (ssh sites only)"},
 			&cli.StringSliceFlag{Name: "ccb",
@@ -87,8 +88,15 @@ func newGlidein(c *cli.Context) (api.NewGlidein, error) {
 	if n.MemoryMiB, err = parseMiB("--memory", c.String("memory")); err != nil {
 		return n, err
 	}
-	if n.NotBefore, err = parseTime("--not-before", c.String("not-before")); err != nil {
+	if n.NotBefore, err = parseTime("--not-before", c.String("not-before"), time.Now()); err != nil {
 		return n, err
+	}
+	if until, ok := strings.CutPrefix(n.Resubmit, "until="); ok {
+		end, err := parseTime("--resubmit", until, time.Now())
+		if err != nil {
+			return n, err
+		}
+		n.Resubmit = "until=" + end.Format(time.RFC3339Nano)
 	}
 	n.Labels = labelsOf(c, "label")
 	return n, nil

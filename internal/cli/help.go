@@ -78,6 +78,9 @@ func printHelp(w io.Writer, app *cli.App, path []*cli.Command) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n\nUSAGE\n%s%s\n", name, c.Usage, synopsis(name, c), c.Description)
 	for i, sub := range c.Subcommands {
+		if sub.Hidden {
+			continue
+		}
 		if i == 0 || sub.Category != c.Subcommands[i-1].Category {
 			fmt.Fprintf(&b, "\n%s\n", strings.ToUpper(cmp.Or(sub.Category, "commands")))
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
 )
 
 // A line is a command line whose words are sorted by kind. `corral glidein remove 7 --now -o json` and `corral -o json
@@ -21,9 +23,12 @@ type line struct {
 	help       bool     // the line contains --help or -h
 	version    bool     // the line contains --version
 	wanting    cli.Flag // the flag whose value is missing at the end, or nil
+	last       string   // the word of that flag
+	twice      string   // the word that gives a flag of one value again, or ""
 
 	commands           []*cli.Command // commands that may follow path
 	globalSet, ownFlag []cli.Flag
+	given              []cli.Flag // flags of the line so far
 }
 
 // parse sorts args, the words after the program's name.
@@ -47,6 +52,17 @@ func (l *line) arguments() []string {
 		out = append(out, "--")
 	}
 	return append(out, l.positional...)
+}
+
+// check returns an error if the value of a flag is missing or ambiguous.
+func (l *line) check(app *cli.App) error {
+	switch {
+	case l.wanting != nil: // the parser would use the next word of the sorted line as the value
+		return corral.Errorf(corral.Invalid, "%s wants a value; see `%s --help`", l.last, l.name(app))
+	case l.twice != "":
+		return corral.Errorf(corral.Invalid, "%s may be given only once; see `%s --help`", l.twice, l.name(app))
+	}
+	return nil
 }
 
 // name returns the names of the program and of the line's commands.
@@ -92,15 +108,26 @@ func (l *line) takeFlag(word string, rest []string) []string {
 		return rest // the error to report is that the command does not exist
 	}
 	*into = append(*into, word)
+	if flag != nil && !repeatable(flag) && slices.Contains(l.given, flag) {
+		l.twice, _, _ = strings.Cut(word, "=")
+	}
+	l.given = append(l.given, flag)
 	if flag == nil || hasValue || !wantsValue(flag) {
 		return rest
 	}
 	if len(rest) == 0 {
-		l.wanting = flag
+		l.wanting, l.last = flag, word
 		return nil
 	}
 	*into = append(*into, rest[0])
 	return rest[1:]
+}
+
+// repeatable reports whether a flag collects the values of its repetitions. Package cli would silently use the last
+// value of any other flag.
+func repeatable(f cli.Flag) bool {
+	_, ok := f.(*cli.StringSliceFlag)
+	return ok
 }
 
 // lookup returns the flag with a name, or nil.

@@ -12,6 +12,29 @@ import (
 	"pgregory.net/rapid"
 )
 
+func TestAFlagOfOneValueIsGivenOnce(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"plan a.json --deadline 1h --deadline 12h":      "--deadline may be given only once; see `corral plan --help`",
+		"plan --deadline=1h a.json --deadline=1h":       "--deadline may be given only once; see `corral plan --help`",
+		"-o json site list -o yaml":                     "-o may be given only once; see `corral site list --help`",
+		"site list --output json -o json":               "-o may be given only once; see `corral site list --help`",
+		"glidein create --site a -s b":                  "-s may be given only once; see `corral glidein create --help`",
+		"plan release 1 --wait --timeout 1s --wait":     "--wait may be given only once; see `corral plan release --help`",
+		"-q runs wait 3 -q":                             "-q may be given only once; see `corral runs wait --help`",
+		"run a.json --site a --site b --label x=1":      "",
+		"plan show 3 -o json":                           "",
+		"submit --time 1h -- echo --time 1h --time 2h":  "",
+		"glidein create --label a=b --label a=c --help": "",
+	} {
+		app := (&printer{}).newApp()
+		l := parse(app, strings.Fields(line))
+		if err := l.check(app); (err != nil || want != "") && fmt.Sprint(err) != want {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
+}
+
 // A reading is the input of a command after parsing.
 type reading struct {
 	Command   string

@@ -1,7 +1,7 @@
 package cli
 
 // plan makes corrald create a plan: which pilots to request so that a workflow meets its deadline or its budget.
-// provision requests the pilots. Both verbs use the plan that corrald stores; the plan's document is the planner's
+// plan apply requests the pilots. Both verbs use the plan that corrald stores; the plan's document is the planner's
 // result, which -o json prints.
 
 import (
@@ -24,22 +24,23 @@ import (
 
 var plans = noun[corral.PlanID]{name: "plan", key: idKey[corral.PlanID]}
 
-// planVerbs are the verbs for plans, including simulate and provision.
+// planVerbs are the verbs for plans, including simulate.
 type planVerbs struct{ *printer }
 
 func (v planVerbs) command() *cli.Command {
 	return &cli.Command{
 		Name: "plan", Category: workflows,
-		Flags: append(slices.Concat(goalFlags(), estimateFlags(), pilotFlags()),
+		Flags: append(slices.Concat(goalFlags(), estimateFlags(), pilotFlags(), planKindFlags()),
 			clusterFlag(),
 			&cli.StringFlag{Name: "run", Usage: "plan the rest of run `RUN`, in place of a workflow"},
-			&cli.DurationFlag{Name: "default-runtime", Usage: "assume `D` for a task without an estimate"},
+			durationFlag("default-runtime", 0, "assume `D` for a task without an estimate"),
 			&cli.StringFlag{Name: "clustering",
 				Usage: "`HOW` tasks become jobs: none, horizontal=N, runtime=D, label or vertical " +
 					"(default, and auto: the planner chooses)"},
 			&cli.Uint64Flag{Name: "seed", Usage: "seed random numbers with `N`"},
 			errorFlag(),
-			&cli.BoolFlag{Name: "compare", Usage: "compare the plan with policies that only react to a queue"},
+			&cli.BoolFlag{Name: "compare",
+				Usage: "compare the plan with policies that only react to a queue, or slots with other ways"},
 			&cli.BoolFlag{Name: "explain",
 				Usage: "print the reasons, the effective limits, and the cost of other plans"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show the plan without storing it"},
@@ -47,19 +48,29 @@ func (v planVerbs) command() *cli.Command {
 			&cli.StringFlag{Name: "price", Usage: "assume `AMOUNT/PER` at all sites, such as 0.04USD/cpu-hour"},
 			&cli.StringFlag{Name: "billing",
 				Usage: "assume that each started `PERIOD` is billed: 1h, 1m, 1s, 10m-minimum"},
-			&cli.DurationFlag{Name: "overhead",
-				Usage: "assume `D` from the request for a pilot to its workers; may be 0"},
+			durationFlag("overhead", 0,
+				"assume `D` from the request for a pilot to its workers; may be 0"),
+			durationFlag("queue-wait", 0,
+				"assume that each pilot waits `D` in its queue, in place of the predicted wait"),
+			&cli.BoolFlag{Name: "apply", Usage: "request the plan's pilots at once, like `corral plan apply`"},
+			applyWaitFlag(), timeoutFlag(),
 			plotFlag(planPlot), scheduleOutFlag(), keyFlag()),
-		Action: creating(v.newPlan, (*api.Client).CreatePlan,
+		Action: v.byKind(creating(v.newPlan, createPlan,
 			func(c *cli.Context, cl *api.Client, made corral.Plan) error {
 				all, err := writeSchedule(c, cl, made)
 				if all {
-					return errors.Join(err, plotPlan(c, cl, made), infeasible(made))
+					err = errors.Join(err, plotPlan(c, cl, made), infeasible(made))
+				} else {
+					err = errors.Join(err, plotPlan(c, cl, made), v.showNew(made, c.Bool("explain")))
 				}
-				return errors.Join(err, plotPlan(c, cl, made), v.showNew(made, c.Bool("explain")))
-			}),
+				if err != nil || !c.Bool("wait") || made.State != corral.PlanProvisioned {
+					return err
+				}
+				return v.awaitProvisioned(c, cl, made.ID)
+			})),
 		Subcommands: []*cli.Command{
 			planTable.listVerb(v.printer, planRows),
+			v.applyCommand(),
 			plans.verb("show", v.showKept, plotFlag(planPlot), scheduleOutFlag()),
 			v.validateCommand(),
 			plans.verb("revisions", printing((*api.Client).PlanRevisions, revisionTable.many(v.printer))),
@@ -78,25 +89,24 @@ func (v planVerbs) command() *cli.Command {
 
 // pilotFlags returns the flags that restrict the pilots of a plan.
 func pilotFlags() []cli.Flag {
-	return []cli.Flag{
+	return append(boundFlags(),
 		&cli.StringSliceFlag{Name: "site", Usage: "use only site `S`; may be repeated"},
 		&cli.IntFlag{Name: "shape", Usage: "give each pilot's hosts `C` cpus (default: the planner chooses)"},
 		&cli.StringFlag{Name: "algorithm", Usage: "find the plan with `NAME`: staircase, moga, greedy, var or " +
 			"combined, or auto, which simulates them all (default: staircase)"},
-		&cli.BoolFlag{Name: "hedge", Usage: "request pilots at another site, too, and withdraw the later ones"},
-	}
+		&cli.BoolFlag{Name: "hedge", Usage: "request pilots at another site, too, and withdraw the later ones"})
 }
 
 // goalFlags returns the flags for the goal of a plan.
 func goalFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.DurationFlag{Name: "deadline", Usage: "end within `D`"},
+		deadlineFlag("end within", ""),
 		&cli.StringFlag{Name: "budget", Usage: "cost at most `AMOUNT`, such as 40ch, 12USD or 500SU"},
 		&cli.StringFlag{Name: "objective", Usage: "minimize `WHAT`: makespan, cost, cpus or tradeoff (default: " +
 			"cost with a deadline, makespan with a budget, else tradeoff)"},
 		&cli.Float64Flag{Name: "tradeoff", Value: 0.5,
 			Usage: "weigh cost by `A` and makespan by 1 − A: 0 only makespan, 1 only cost"},
-		&cli.Float64Flag{Name: "confidence", Usage: "meet the deadline in a share `P` of " +
+		&cli.Float64Flag{Name: "confidence", Usage: "meet the deadline, and the budget, in a share `P` of " +
 			"simulated outcomes; without a deadline: plan with waits that this share does not exceed"},
 	}
 }
@@ -117,13 +127,10 @@ func goalOf(c *cli.Context) (plan.Goal, error) {
 		g.Objective = plan.Tradeoff
 	}
 	if c.IsSet("deadline") {
-		switch d := c.Duration("deadline"); {
-		case d <= 0:
-			return g, corral.ErrorAt(corral.Invalid, "--deadline", "%s is not a positive duration", d)
-		case d < time.Millisecond:
-			return g, corral.ErrorAt(corral.Invalid, "--deadline", "%s is shorter than a millisecond", d)
+		var err error
+		if g.Deadline, g.DeadlineAt, err = deadlineOf(c, time.Now()); err != nil {
+			return g, err
 		}
-		g.Deadline = corral.Seconds(c.Duration("deadline"))
 	}
 	if c.IsSet("budget") {
 		amount, err := cost.ParseAmount(c.String("budget"))
@@ -147,11 +154,22 @@ func (v planVerbs) newPlan(c *cli.Context) (api.NewPlan, error) {
 		overhead := corral.Seconds(c.Duration("overhead"))
 		n.Overhead = &overhead
 	}
-	var err error
+	if c.IsSet("queue-wait") {
+		wait := corral.Seconds(c.Duration("queue-wait"))
+		n.QueueWait = &wait
+	}
+	n.Apply = c.Bool("apply")
+	err := checkApply(c)
+	if err != nil {
+		return n, err
+	}
 	if n.Profiles, err = profileVerbs(v).sourcesOfFlag(c); err != nil {
 		return n, err
 	}
 	if n.Goal, err = goalOf(c); err != nil {
+		return n, err
+	}
+	if n.Goal.Bounds, err = boundsOf(c); err != nil {
 		return n, err
 	}
 	switch {
@@ -196,8 +214,8 @@ func (v planVerbs) showNew(row corral.Plan, explain bool) error {
 		return infeasible(row)
 	}
 	document, _, err := documentOf(row)
-	if err == nil && row.ID != 0 && len(document.Pilots) > 0 { // a dry run has the id 0
-		v.say("request its pilots with `corral provision %d`", row.ID)
+	if err == nil && row.ID != 0 && row.State == corral.PlanReady && len(document.Pilots) > 0 { // a dry run has no id
+		v.say("request its pilots with `corral plan apply %d`", row.ID)
 	}
 	return err
 }
@@ -270,7 +288,22 @@ func (v planVerbs) showParts(document *plan.Plan, explain bool) error {
 		return nil
 	}
 	fmt.Fprintln(v.out, "\nplans that were considered; no other is both sooner and cheaper:")
-	return pointTable.list(v.printer, document.Front)
+	return pointTable.list(v.printer, few(document.Front, shownPoints))
+}
+
+// shownPoints is the maximum number of points of a front that are printed; JSON contains all.
+const shownPoints = 8
+
+// few returns at most n elements of a list, evenly spaced, with the first and the last.
+func few[T any](list []T, n int) []T {
+	if len(list) <= n {
+		return list
+	}
+	some := make([]T, n)
+	for i := range some {
+		some[i] = list[i*(len(list)-1)/(n-1)]
+	}
+	return some
 }
 
 // showRevisions prints the revisions of a plan.

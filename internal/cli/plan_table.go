@@ -96,6 +96,7 @@ var planTable = listing[planRow]{
 			return fmt.Sprintf("%d or more cpus", *d.LowerBound)
 		})},
 		{"clustering", fromDocument(func(d *plan.Plan) any { return d.Clustering })},
+		{"outcomes", fromDocument(oddsOf)},
 		{"estimates", fromDocument(func(d *plan.Plan) any { return plan.Sources(d.Estimates) })},
 		{"errors", fromDocument(func(d *plan.Plan) any {
 			if d.Assumed == nil {
@@ -108,6 +109,26 @@ var planTable = listing[planRow]{
 		{"began", func(r planRow) any { return when(r.BeganAt) }},
 		{"limits", fromDocument(func(d *plan.Plan) any { return strings.Join(d.Limits, "; ") })},
 	},
+}
+
+// oddsOf formats the shares of simulated outcomes that reach a plan's goal, each with its 95 % interval.
+func oddsOf(d *plan.Plan) any {
+	o := d.Odds
+	if o == nil {
+		return ""
+	}
+	said := fmt.Sprintf("it finishes in %s of %d", o.Finishes, o.Outcomes)
+	if o.InTime != nil {
+		said += fmt.Sprintf(", within the deadline in %s", o.InTime)
+	}
+	if o.InBudget != nil {
+		said += fmt.Sprintf(", within the budget in %s", o.InBudget)
+	}
+	if o.Finishes.Share == 0 {
+		return said
+	}
+	return said + fmt.Sprintf("; median %s, %s; p90 %s, %s", brief(o.Makespan.Median), priced(o.Cost.Median),
+		brief(o.Makespan.P90), priced(o.Cost.P90))
 }
 
 // confidenceOf formats the probability that a plan meets its deadline, if a confidence was requested.

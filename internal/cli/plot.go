@@ -16,7 +16,8 @@ import (
 )
 
 // planPlot is the help of --plot for a plan.
-const planPlot = "plot the cpus that it holds over time, and the considered plans, into `FILE`.png or .svg"
+const planPlot = "plot the cpus that it holds over time, and the considered plans, or an ensemble's grid, into " +
+	"`FILE`.png or .svg"
 
 // plotFlag returns the flag for the file of a picture. The flag checks the extension before anything is requested.
 func plotFlag(usage string) cli.Flag {

@@ -179,7 +179,8 @@ func withFlag(err error, flags []cli.Flag) string {
 	field, _, _ = strings.Cut(field, "[")  // and site_options[1] to the flag for site_options
 	name, special := flagOf[field]
 	if !special {
-		name = strings.ReplaceAll(strings.TrimSuffix(field, "_s"), "_", "-") // the name without its unit
+		name, _ = strings.CutSuffix(strings.TrimSuffix(field, "_s"), "_at") // the name without its unit
+		name = strings.ReplaceAll(name, "_", "-")
 	}
 	if lookup(flags, name) == nil {
 		e, placed := errors.AsType[*corral.Error](err)
@@ -196,7 +197,7 @@ func withFlag(err error, flags []cli.Flag) string {
 
 // flagOf maps fields to the flags whose names cannot be derived from them.
 var flagOf = map[string]string{"memory_mib": "memory", "site_options": "site-opt", "labels": "label",
-	"profiles": "profile", "host_cpus": "shape", "run_id": "run", "min_cpus": "min", "max_cpus": "max",
+	"profiles": "profile", "host_cpus": "shape", "run_id": "run", "min_cpus": "min", "max_cpus": "max", "max_peak_cpus": "max-cpus",
 	"pilot_cpus": "cpus", "pilot_walltime_s": "walltime"}
 
 // terminalOf returns the terminal to which w writes, or nil.

@@ -32,7 +32,13 @@ import (
 type runVerbs struct{ *printer }
 
 func (v runVerbs) runCommand() *cli.Command {
-	read := func(c *cli.Context) (api.NewRun, error) { return v.newRun(c, c.Args().First()) }
+	read := func(c *cli.Context) (api.NewRun, error) {
+		if file := c.Args().First(); isFolder(file) {
+			return api.NewRun{}, corral.ErrorAt(corral.Invalid, file,
+				"it is a folder: name a workflow in it, or run all of them with `corral ensemble run`")
+		}
+		return v.newRun(c, c.Args().First())
+	}
 	return &cli.Command{
 		Name: "run", Category: workflows,
 		Flags: append(slices.Concat(goalFlags(), estimateFlags(), pilotFlags(), runFlags(), rescueFlags()),

@@ -30,9 +30,7 @@ type autoRun struct {
 	ask  api.NewPlan // the request for the plan
 	plan corral.Plan // the plan that the run carries out
 
-	predicted corral.Seconds // the plan's makespan
-	goal      plan.Goal
-	hours     float64 // the plan's core-hours
+	document *plan.Plan // the plan's document
 }
 
 // create makes and provisions a plan, and then creates the run. It makes no plan for a request that would be refused;
@@ -72,6 +70,9 @@ func (a *autoRun) request(in api.NewRun) (n api.NewPlan, err error) {
 		return n, corral.ErrorAt(corral.Invalid, "--label", "plan is reserved for the plan that --auto makes")
 	}
 	if n.Goal, err = goalOf(a.c); err == nil {
+		n.Goal.Bounds, err = boundsOf(a.c)
+	}
+	if err == nil {
 		n.Profiles, err = profileVerbs{a.printer}.sourcesOfFlag(a.c)
 	}
 	return n, err
@@ -120,7 +121,7 @@ func (a *autoRun) predict(in *api.NewRun) error {
 	if err != nil {
 		return err
 	}
-	a.predicted, a.hours, a.goal = document.Makespan, document.CoreHours, document.Goal
+	a.document = document
 	a.say("plan %d: %s, %d cpus at most; %s and %s predicted", a.plan.ID,
 		fmt.Sprintf("%d pilot(s)", len(document.Pilots)), document.PeakCPUs, brief(document.Makespan),
 		priced(document.Cost))
@@ -200,29 +201,30 @@ func revisionLine(r corral.Revision) string {
 	return strings.Join(append(what, r.Why()...), "; ")
 }
 
-// compare prints the actual values beside the predicted values. Times are relative to the start of the plan. If every
-// task was done, but the deadline or the budget was missed, the error is of kind Missed.
+// compare prints the actual values beside the predicted values, and what a budget left undone. Times are relative to
+// the start of the plan. If every task was done, but the deadline or the budget was missed, the error is of kind
+// Missed.
 func (a *autoRun) compare(cl *api.Client, r corral.Run) error {
 	if a.plan.ID == 0 || !r.State.Over() {
 		return nil
 	}
+	goal, predicted := a.document.Goal.From(a.plan.BeganAt), a.document.Makespan
 	took := corral.Seconds(r.EndedAt.Sub(a.plan.BeganAt))
-	text := fmt.Sprintf("plan %d: %s predicted, %s taken (%+.0f %%)", a.plan.ID, brief(a.predicted), brief(took),
-		100*(float64(took)/float64(max(a.predicted, 1))-1))
-	pilots, err := a.pilots(cl)
-	if err == nil {
-		text += fmt.Sprintf("; %.4g core-hours predicted, %.4g held", a.hours,
-			report.CoreHours(report.Held(pilots, a.plan.BeganAt, time.Now())))
+	text := fmt.Sprintf("plan %d: %s predicted, %s taken (%+.0f %%)", a.plan.ID, brief(predicted), brief(took),
+		100*(float64(took)/float64(max(predicted, 1))-1))
+	spent := a.billed(cl)
+	if spent != nil {
+		text += fmt.Sprintf("; %s predicted, %s billed", a.document.Cost.Brief(), spent.Brief())
 	}
 	a.say("%s", text)
+	if left := r.Tasks.Total - r.Tasks.Done; r.State == corral.RunStalled && goal.Budget != nil && left > 0 {
+		a.say("plan %d: the budget of %s leaves %d of %d tasks undone; to go on: `corral plan --run %d --budget AMOUNT`, "+
+			"`corral plan apply PLAN` and `corral runs resume %d`", a.plan.ID, *goal.Budget, left, r.Tasks.Total, r.ID, r.ID)
+	}
 	if r.State != corral.RunSucceeded {
 		return nil
 	}
-	var spent *cost.Amount
-	if a.goal.Budget != nil && err == nil {
-		spent = report.Billed(a.plan.ID, a.goal.Budget.Unit, ledgersOf(context.WithoutCancel(a.c.Context), cl, pilots))
-	}
-	return missed(r.ID, a.goal, took, spent)
+	return missed(r.ID, goal, took, spent)
 }
 
 // missed returns an error of kind Missed if a completed run exceeded the deadline or the budget of its plan's goal. The
@@ -242,8 +244,12 @@ func missed(id corral.RunID, goal plan.Goal, took corral.Seconds, spent *cost.Am
 		strings.Join(how, "; and "))
 }
 
-// pilots returns the plan's pilots.
-func (a *autoRun) pilots(cl *api.Client) ([]corral.Glidein, error) {
-	return cl.Glideins(context.WithoutCancel(a.c.Context), api.Filter{All: true,
-		Labels: map[string]string{"plan": fmt.Sprint(a.plan.ID)}})
+// billed returns what the plan's pilots have cost until now, by the ledgers of their sites; nil if that is not known.
+func (a *autoRun) billed(cl *api.Client) *cost.Amount {
+	ctx := context.WithoutCancel(a.c.Context)
+	pilots, err := cl.Glideins(ctx, api.Filter{All: true, Labels: map[string]string{"plan": fmt.Sprint(a.plan.ID)}})
+	if err != nil {
+		return nil
+	}
+	return report.Billed(a.plan.ID, a.document.Cost.Unit, ledgersOf(ctx, cl, pilots))
 }

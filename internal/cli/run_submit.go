@@ -50,8 +50,8 @@ func (v runVerbs) submitCommand() *cli.Command {
 			&cli.IntFlag{Name: "cpus", Value: 1, Usage: "`N` cpus for each task"},
 			&cli.StringFlag{Name: "memory", Usage: "`SIZE` of memory for each task, such as 4GiB"},
 			&cli.IntFlag{Name: "gpus", Usage: "`N` gpus for each task"},
-			&cli.DurationFlag{Name: "time", Usage: "a task takes `D` at most: only workers that stay as long get it, " +
-				"and it is killed after that"},
+			durationFlag("time", 0, "a task takes `D` at most: only workers that stay as long get it, "+
+				"and it is killed after that"),
 			clusterFlag(), waitFlag("every task is over; the exit code tells"),
 			progressFlag("wait, and "),
 			retriesFlag(0, ""), clusteringFlag(""),
@@ -283,11 +283,11 @@ func runFlags() []cli.Flag {
 			Usage: "fail a task that ran on `N` workers when they were lost; 0: never"},
 		&cli.IntFlag{Name: "priority", Usage: "add `N` to the priorities of its tasks: the ready task with the " +
 			"largest in a cluster starts first"},
-		&cli.DurationFlag{Name: "stall", Value: 5 * time.Minute,
-			Usage: "end with exit code 3 when no worker could take the ready tasks for `D`"},
-		&cli.DurationFlag{Name: "default-runtime", Value: time.Minute,
-			Usage: "assume `D` for a task without an estimate; with --auto, the first measurements of a kind replace " +
-				"the default"},
+		secondsFlag("stall", 5*time.Minute,
+			"end with exit code 3 when no worker could take the ready tasks for `D`"),
+		durationFlag("default-runtime", time.Minute,
+			"assume `D` for a task without an estimate; with --auto, the first measurements of a kind replace "+
+				"the default"),
 		&cli.BoolFlag{Name: "keep-tasks",
 			Usage: "keep the directory of every attempt, also of tasks that left nothing but their outputs"},
 		&cli.StringFlag{Name: "trace", Usage: "watch what tasks use, `HOW`: processes (their starts and ends), or io " +

@@ -91,7 +91,7 @@ func (v runVerbs) cleanCommand() *cli.Command {
 	return &cli.Command{
 		Name: "clean",
 		Flags: []cli.Flag{
-			&cli.DurationFlag{Name: "older-than", Usage: "those that ended more than `D` ago; 0s: all that are over"},
+			durationFlag("older-than", 0, "those that ended more than `D` ago; 0s: all that are over"),
 			runStateFlag(), clusterFlag(), filterFlag(),
 			&cli.BoolFlag{Name: "purge", Usage: "delete their directories with the results"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "only list them"},

@@ -42,8 +42,7 @@ func (v planVerbs) simulateCommand() *cli.Command {
 				"(default: easy)"},
 			&cli.IntFlag{Name: "cpus", Usage: "give the machine with that queue `N` cpus (default: as the trace's " +
 				"header says)"},
-			&cli.DurationFlag{Name: "deadline",
-				Usage: "count outcomes that end within `D` (default: the plan's deadline)"},
+			deadlineFlag("count outcomes that end within", " (default: the plan's)"),
 			&cli.StringFlag{Name: "budget",
 				Usage: "count outcomes that cost at most `AMOUNT` (default: the plan's budget)"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed random numbers with `N`"},
@@ -65,6 +64,7 @@ func (v planVerbs) simulate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	goal = goal.From(time.Now())
 	read, err := readPlan(c)
 	if err != nil {
 		return err

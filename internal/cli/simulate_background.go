@@ -1,7 +1,6 @@
 package cli
 
-// The jobs of other users in the queue of a site, taken from a trace or a model, for `corral simulate` and `corral
-// slots`.
+// The jobs of other users in the queue of a site, taken from a trace or a model, for `corral simulate`.
 
 import (
 	"errors"

@@ -26,7 +26,7 @@ func (v siteVerbs) rankCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "site", Usage: "rank `SITE`; may be repeated (default: all)"},
 			&cli.IntFlag{Name: "cpus", Value: 1, Usage: "run it on `N` cpus at once"},
 			&cli.StringFlag{Name: "by", Value: string(forecast.ByTime), Usage: "rank by `WHAT`: time or cost"},
-			&cli.DurationFlag{Name: "default-runtime", Usage: "a task without an estimate takes `D`"},
+			durationFlag("default-runtime", 0, "a task without an estimate takes `D`"),
 		},
 		Action: v.rank,
 	}

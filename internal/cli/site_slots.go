@@ -173,37 +173,14 @@ func (v siteVerbs) priceCommand() *cli.Command {
 	}, siteQueueFlag(),
 		&cli.IntFlag{Name: "hosts", Value: 1, Usage: "for a pilot of `N` hosts"},
 		&cli.IntFlag{Name: "cpus", Value: 1, Usage: "`N` cpus of each host"},
-		&cli.DurationFlag{Name: "walltime", Value: time.Hour, Usage: "for `D`"},
-		&cli.StringFlag{Name: "start", Usage: "from `TIME` on, as in 4h or 2026-01-31T08:00:00Z"},
+		durationFlag("walltime", time.Hour, "for `D`"),
+		&cli.StringFlag{Name: "start", Usage: "from `TIME` on, as in 4h or Friday 17:00"},
 		&cli.StringFlag{Name: "not-before", Usage: "from `TIME` on or later (default: from now on)"},
 	)
 }
 
 // maxQuotes is the maximum number of starts to price, because each of them requires a plan of the whole queue.
 const maxQuotes = 50
-
-// maxAhead is the maximum time by which a time may be in the future.
-const maxAhead = 10 * 366 * 24 * time.Hour
-
-// fromNow reads a time, or a duration from now, and returns the duration in whole seconds; an empty text means now.
-func fromNow(flag, text string, now time.Time) (time.Duration, error) {
-	if text == "" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		at, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			return 0, corral.ErrorAt(corral.Invalid, flag, "%.40q is neither a time such as 2026-01-31T08:00:00Z "+
-				"nor one from now on such as 4h", text)
-		}
-		d = at.Sub(now)
-	}
-	if d = d.Truncate(time.Second); d < 0 || d > maxAhead {
-		return 0, corral.ErrorAt(corral.Invalid, flag, "%s is not within ten years from now", text)
-	}
-	return d, nil
-}
 
 // quotes returns a quote for each slot: its start, both as clock time and relative to now, and its costs in the pilot's
 // own processor time and in the processor time of other jobs.

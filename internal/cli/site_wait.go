@@ -47,8 +47,8 @@ func (v siteVerbs) waitCommand() *cli.Command {
 	},
 		&cli.IntFlag{Name: "hosts", Value: 1, Usage: "of a pilot of `N` hosts"},
 		&cli.IntFlag{Name: "cpus", Value: 1, Usage: "`N` cpus of each host"},
-		&cli.DurationFlag{Name: "walltime", Value: time.Hour, Usage: "that asks for `D`"},
-		&cli.StringFlag{Name: "by", Usage: "starts by `TIME`, as in 4h or 2026-01-31T08:00:00Z (default: several)"},
+		durationFlag("walltime", time.Hour, "that asks for `D`"),
+		&cli.StringFlag{Name: "by", Usage: "starts by `TIME`, as in 4h or Friday 17:00 (default: several)"},
 		&cli.StringFlag{Name: "queue", Usage: "waits in queue `NAME` (default: in any)"},
 	)
 }

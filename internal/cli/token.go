@@ -43,8 +43,8 @@ func (v tokenVerbs) command() *cli.Command {
 					&cli.StringSliceFlag{Name: "grant",
 						Usage: "also permit `G` of corrald's host: local, host-paths " +
 							"or packages; may be repeated"},
-					&cli.DurationFlag{Name: "expires",
-						Usage: "valid for `D` (default: 90 days, but no longer than your own token)"},
+					durationFlag("expires", 0,
+						"valid for `D` (default: 90 days, but no longer than your own token)"),
 					keyFlag(),
 				},
 				Action: v.create,

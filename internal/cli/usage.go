@@ -21,8 +21,8 @@ func (p *printer) usageCommand() *cli.Command {
 	return &cli.Command{
 		Name: "usage", Category: resources,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "since", Usage: "start at `TIME` (RFC 3339), or a duration ago, such as 168h " +
-				"(default: with the first pilot)"},
+			&cli.StringFlag{Name: "since", Usage: "start at `TIME`, such as yesterday 09:00, or a duration ago, " +
+				"such as 168h (default: with the first pilot)"},
 			&cli.StringFlag{Name: "until", Usage: "end at `TIME`, likewise (default: now)"},
 			&cli.StringFlag{Name: "by", Value: "user,site,workflow",
 				Usage: "a line for each of `WHAT`, separated by commas"},
@@ -31,10 +31,11 @@ func (p *printer) usageCommand() *cli.Command {
 		Action: func(c *cli.Context) error {
 			var choice api.UsageChoice
 			var err error
-			if choice.Since, err = timeOrAgo("--since", c.String("since")); err != nil {
+			now := time.Now()
+			if choice.Since, err = timeOrAgo("--since", c.String("since"), now); err != nil {
 				return err
 			}
-			if choice.Until, err = timeOrAgo("--until", c.String("until")); err != nil {
+			if choice.Until, err = timeOrAgo("--until", c.String("until"), now); err != nil {
 				return err
 			}
 			choice.By = strings.Split(c.String("by"), ",")
@@ -52,14 +53,6 @@ func (p *printer) usageCommand() *cli.Command {
 			return p.showUsage(u)
 		},
 	}
-}
-
-// timeOrAgo reads a time, or a duration before now.
-func timeOrAgo(place, s string) (time.Time, error) {
-	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
-		return time.Now().Add(-ago).UTC(), nil
-	}
-	return parseTime(place, s)
 }
 
 // usageColumns returns the columns of a table grouped by fields: one column for each field, and columns for the hours.

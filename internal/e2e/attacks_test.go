@@ -200,7 +200,7 @@ func (d *duel) administrator() {
 	root := d.c.person(d.ann.t, "root", "--administrator")
 	root.readySite(d.site)
 	plan := d.ann.must("plan", d.gated(2), "--site", d.site, "--deadline", "10m", "-q")
-	if a := root.corral("provision", plan, "-q"); a.code != 0 && a.code != 5 {
+	if a := root.corral("plan", "apply", plan, "-q"); a.code != 0 && a.code != 5 {
 		d.ann.t.Errorf("an administrator has a plan of ann's carried out: exit code %d: %s", a.code, a.stderr)
 	}
 	d.ann.let("go")
@@ -214,7 +214,7 @@ func (d *duel) planOfWhatWent() {
 		return
 	}
 	for _, who := range []*user{d.ann, d.c.person(d.ann.t, "root", "--administrator")} {
-		if a := who.corral("provision", plan, "-q"); a.code == 0 {
+		if a := who.corral("plan", "apply", plan, "-q"); a.code == 0 {
 			d.ann.t.Errorf("a plan is begun whose site is gone: %s", a.stdout)
 		} else if strings.Contains(a.stderr, "owners") {
 			d.ann.t.Errorf("it is told of others: %s", a.stderr)

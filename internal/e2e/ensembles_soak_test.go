@@ -44,7 +44,7 @@ func (u *user) playEnsemble(s staged) {
 	var simulated struct {
 		Completed string `json:"completed"`
 	}
-	plan := append([]string{"ensemble", "plan", "--billing", "1s", "--interval", "2s", "--delay", s.delay.String(), "-o", "json"}, asked...)
+	plan := append([]string{"plan", "--billing", "1s", "--overhead", s.delay.String(), "-o", "json"}, asked...)
 	if err := json.Unmarshal([]byte(u.must(append(plan, files...)...)), &simulated); err != nil {
 		u.t.Fatal(err)
 	}

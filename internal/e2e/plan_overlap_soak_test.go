@@ -36,7 +36,7 @@ func TestPlanOutlastsWalltimesOnSlurm(t *testing.T) {
 	}
 	file := u.workflow("chain", tasks...)
 	id := u.must("plan", file, "--site", "hpc", "--objective", "cost", "-q")
-	u.must("provision", id)
+	u.must("plan", "apply", id)
 	run := u.must("run", file, "--label", "plan="+id, "--detach", "-q")
 	u.until("a worker", 5*time.Minute, func() bool { return len(u.workers()) > 0 })
 	looks := 0

@@ -51,7 +51,7 @@ func TestSlotsOfSlurm(t *testing.T) {
 		t.Errorf("in ten seconds: %+v", a)
 	}
 	file := u.workflow("steps", steps(2, time.Second)...)
-	if plan := u.must("slots", "plan", "--site", "hpc", file); !strings.Contains(plan, "hpc") {
+	if plan := u.must("plan", "--slots", "--site", "hpc", file); !strings.Contains(plan, "hpc") {
 		t.Errorf("a plan on slots: %s", plan)
 	}
 	if out, err := slurm.Command("scancel", job).CombinedOutput(); err != nil {

@@ -54,6 +54,7 @@ func (t *Tx) Waits(f WaitFilter) ([]corral.Wait, error) {
 			submitted_at_ms,
 			started_at_ms,
 			(select min(at_ms) from history where object = 'job' and object_id = jobs.id and event = 'workers'),
+			(select min(at_ms) from history where object = 'job' and object_id = jobs.id and event in ('drain', 'cancel')),
 			ended_at_ms,
 			outcome
 		from jobs
@@ -62,8 +63,8 @@ func (t *Tx) Waits(f WaitFilter) ([]corral.Wait, error) {
 		var w corral.Wait
 		var site corral.SiteID
 		err := rows.Scan(&site, &w.Site, &w.Queue, &w.Account, &w.QOS, &w.Constraint, &w.Hosts, &w.CPUs, &w.MemoryMiB,
-			&w.GPUs, ms(&w.Walltime), at(&w.SubmittedAt), at(&w.StartedAt), at(&w.WorkersAt), at(&w.EndedAt),
-			orNull(&w.Outcome))
+			&w.GPUs, ms(&w.Walltime), at(&w.SubmittedAt), at(&w.StartedAt), at(&w.WorkersAt), at(&w.AskedAt),
+			at(&w.EndedAt), orNull(&w.Outcome))
 		list, ofSites, defaults[site] = append(list, w), append(ofSites, site), ""
 		return err
 	})

@@ -26,7 +26,8 @@ func (s Spending) Plus(o Spending) Spending {
 //
 // The invariant: Reserve never lets the committed amount, for plans and for pilots outside plans, exceed the balance.
 // Pilots that stay longer than planned, and pilots outside plans, may still cause the committed amount to exceed the
-// balance; then nothing is left, and no further amount can be reserved.
+// balance; then nothing is left, and no further amount can be reserved. package provision ends pilots before the amount
+// spent exceeds the balance.
 type Ledger struct {
 	Unit    Unit
 	Balance *Money // amount for all pilots, including past ones; nil: not limited

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/timetext"
 )
 
 // A Per is the quantity to which a price refers.
@@ -132,11 +133,11 @@ func ParseBilling(s string) (Billing, error) {
 }
 
 func parsePeriod(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	if err != nil || d <= 0 || d > maxPeriod {
-		return 0, fmt.Errorf("%.40q must be a duration of up to a year", s)
+	d, err := timetext.Duration(s)
+	if err == nil && (d <= 0 || d > maxPeriod) {
+		err = fmt.Errorf("%.40q must be a duration of up to a year", s)
 	}
-	return d, nil
+	return d, err
 }
 
 // Billed returns the time that is billed for a holding. No time is billed for resources that were never held. The

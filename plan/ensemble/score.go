@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"math"
 	"math/big"
 	"strings"
 )
@@ -27,6 +28,16 @@ func (s Score) Compare(other Score) int { return strings.Compare(string(s), stri
 
 // Count returns the number of completed workflows. As an objective it would favour small workflows of low priority.
 func (s Score) Count() int { return strings.Count(string(s), "1") }
+
+// Exponential returns Σ 2^−priority, rounded: a float64 holds the digits of 53 workflows.
+func (s Score) Exponential() (sum float64) {
+	for i, digit := range s {
+		if digit == '1' {
+			sum += math.Ldexp(1, -i)
+		}
+	}
+	return sum
+}
 
 // Linear returns Σ 1 ÷ (priority + 1), exactly.
 func (s Score) Linear() *big.Rat {

@@ -37,10 +37,10 @@ func (p *planning) earliest() time.Duration {
 			}
 		}
 		for _, host := range hosts {
-			for _, walltime := range []time.Duration{min(shortestWalltime, s.Walltime), s.Walltime} {
+			for _, walltime := range []time.Duration{min(plan.ShortestWalltime, s.Walltime), s.Walltime} {
 				first = min(first, s.Wait(plan.Shape{Hosts: 1, Host: host, Walltime: walltime})+s.Overhead)
 			}
 		}
 	}
-	return first
+	return first + time.Duration(p.Goal.NotBefore)
 }

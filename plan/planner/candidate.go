@@ -27,14 +27,17 @@ type outcome struct {
 	candidate candidate
 	of        *planning // the planning that made it
 	plan.Point
-	held   time.Duration // cpus × time
-	billed time.Duration
-	peak   int
-	pilots int
-	slack  time.Duration // how much the times of one pilot's hosts may differ, see pilots
-	late   time.Duration // delay of the plan's beginning relative to the schedule
-	limit  string        // the limit that it violates; empty: none
-	played bool          // its figures are those of its execution
+	held     time.Duration // cpus × time
+	billed   time.Duration
+	peak     int
+	beside   int // cpus held at once together with the present pilots
+	pilots   int
+	slack    time.Duration // how much the times of one pilot's hosts may differ, see pilots
+	late     time.Duration // delay of the plan's beginning relative to the schedule
+	breach   string        // the bound of the goal that its pilots break; empty: none
+	limit    string        // the limit that it violates; empty: none
+	played   bool          // its figures are those of its execution
+	executed *plan.Plan    // its execution, for large workflows; nil: to be executed again when it is chosen
 
 	schedule *schedule // nil: the list schedule that evaluate makes
 }
@@ -44,11 +47,14 @@ type outcome struct {
 // again with the later beginning, because merely shifting the schedule could move hosts into the maintenance period or
 // out of their slots.
 func (p *planning) evaluate(c candidate) (outcome, *schedule) {
-	var begin time.Duration
+	begin := time.Duration(p.Goal.NotBefore)
 	for range 5 {
 		s := list(p.tasks, p.Cluster, p.lines(c, begin))
 		if s.placed < len(p.Work.Tasks) {
 			return outcome{candidate: c, of: p, limit: "a task fits none of its pilots"}, nil
+		}
+		if p.Goal.Static && !s.staysThroughout() {
+			return outcome{candidate: c, of: p, limit: "a static pilot would have to stay beyond its walltime"}, nil
 		}
 		o := p.gather(c, s)
 		if o.late == 0 || !c.timed() && len(p.Present) == 0 {
@@ -75,8 +81,8 @@ func (p *planning) gather(c candidate, s *schedule) outcome {
 		if p.Goal.Objective == plan.CPUs && (o.peak > best.peak || o.Makespan > best.Makespan) {
 			continue
 		}
-		if o.slack = slack; best.limit != "" && o.limit == "" || o.pilots < best.pilots && o.held <= most &&
-			o.limit == "" {
+		few := o.held <= most || p.Goal.MaxPilots > 0 && best.pilots > p.Goal.MaxPilots
+		if o.slack = slack; best.limit != "" && o.limit == "" || o.pilots < best.pilots && few && o.limit == "" {
 			best = o
 		}
 	}
@@ -84,9 +90,14 @@ func (p *planning) gather(c candidate, s *schedule) outcome {
 	return best
 }
 
-// lines returns the hosts of the present pilots and of a candidate. No host is requested before begin.
+// lines returns the hosts of the present pilots and of a candidate. No host is requested before begin, nor earlier than
+// the goal allows.
 func (p *planning) lines(c candidate, begin time.Duration) []*line {
+	begin = max(begin, time.Duration(p.Goal.NotBefore))
 	all := presentLines(p.Present)
+	if p.play != nil { // the dispatcher fills the hosts first that end first
+		slices.SortStableFunc(all, func(a, b *line) int { return cmp.Compare(a.holds[0].latest, b.holds[0].latest) })
+	}
 	for _, share := range c {
 		shape := plan.Shape{Hosts: 1, Host: share.host, Walltime: share.site.Walltime}
 		ready := begin + share.site.Wait(shape) + share.site.Overhead
@@ -96,6 +107,9 @@ func (p *planning) lines(c candidate, begin time.Duration) []*line {
 		for range share.count {
 			all = append(all, &line{site: share.site, host: share.host, ready: ready, slot: share.slot,
 				leave: p.Cluster.Leave, keep: keep(share.site, p.Cluster.Leave), reserve: reserve(p)})
+			if p.Goal.Static {
+				all[len(all)-1].hold()
+			}
 		}
 	}
 	return all
@@ -116,20 +130,23 @@ func keep(s *plan.Site, leave time.Duration) time.Duration {
 // begins, because larger pilots wait longer, the whole plan is shifted.
 func (p *planning) draft(s *schedule, slack time.Duration) *plan.Plan {
 	pilots, _ := s.pilots(slack, p.parts)
-	late := delay(pilots)
+	late := delay(pilots, p.Goal.NotBefore)
 	shift(pilots, late)
-	plan.Line(p.Sites, pilots)
+	plan.Line(p.Sites, pilots, p.Goal.NotBefore)
 	for i := range pilots {
-		pilots[i].MinStay = p.Cluster.MinStay(pilots[i])
+		q := &pilots[i]
+		if q.MinStay = p.Cluster.MinStay(p.Goal, *q); p.Goal.Static && q.Submit > p.Goal.NotBefore {
+			q.Submit, q.Early = p.Goal.NotBefore, true
+		}
 	}
 	return &plan.Plan{Workflow: p.Work.Name, Feasible: true, Goal: p.Goal, Clustering: p.clustering, Pilots: pilots,
 		Point: plan.Point{Makespan: corral.Seconds(s.makespan + late)}}
 }
 
-// delay returns the shift that is necessary so that no pilot is requested before the beginning.
-func delay(pilots []plan.Pilot) (late time.Duration) {
+// delay returns the shift that is necessary so that no pilot is requested before the given time.
+func delay(pilots []plan.Pilot, notBefore corral.Seconds) (late time.Duration) {
 	for _, q := range pilots {
-		late = max(late, -time.Duration(q.Submit))
+		late = max(late, time.Duration(notBefore-q.Submit))
 	}
 	return late
 }
@@ -164,6 +181,10 @@ func (p *planning) measure(c candidate, pl *plan.Plan) outcome {
 				cost.Amount{Money: *s.Left, Unit: p.Unit()}, cost.Amount{Money: spent[s.Name], Unit: p.Unit()})
 		}
 	}
+	if out.beside = out.peak; len(p.Present) > 0 {
+		out.beside = plan.PeakBeside(pl.Pilots, p.Present)
+	}
+	out.breach = p.breach(pl, out.beside)
 	pl.PeakCPUs, pl.CoreHours, pl.Billed, pl.Cost = out.peak, out.held.Hours(), out.billed.Hours(), total
 	out.Point = pl.Point
 	return out

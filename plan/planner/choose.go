@@ -20,7 +20,9 @@ func (p *planning) choose(all []outcome) (best outcome, ok bool) {
 	return outcome{}, false
 }
 
-// best returns the index of the best outcome within the goal's deadline and budget.
+// best returns the index of the best outcome within the goal's deadline and budget. Outcomes whose cost, or weight of
+// cost and makespan, is within sameWorth of the least count as equal: the soonest of them is the best, then the one with
+// the fewest cpus.
 func (p *planning) best(all []outcome) (best int, ok bool) {
 	var within []outcome
 	var at []int
@@ -38,7 +40,45 @@ func (p *planning) best(all []outcome) (best int, ok bool) {
 			best = k
 		}
 	}
+	if score := scores(p.Goal, within); score != nil {
+		most := score(within[best]) * (1 + sameWorth)
+		for k, o := range within {
+			if score(o) <= most && cmp.Or(cmp.Compare(o.Makespan, within[best].Makespan), o.peak-within[best].peak,
+				better(o, within[best])) < 0 {
+				best = k
+			}
+		}
+	}
 	return at[best], true
+}
+
+// sameWorth is the relative difference of costs, or of weights, that does not matter to a user.
+const sameWorth = 0.01
+
+// scores returns the quantity that the goal minimizes, if small differences of it do not matter; otherwise nil.
+func scores(goal plan.Goal, all []outcome) func(outcome) float64 {
+	switch goal.Objective {
+	case plan.Cost:
+		return outcome.dear
+	case plan.Tradeoff:
+		return weights(goal, all)
+	}
+	return nil
+}
+
+// weights returns the weight of outcomes: α × cost + (1 − α) × makespan, relative to the least cost and makespan.
+func weights(goal plan.Goal, all []outcome) func(outcome) float64 {
+	soonest := slices.MinFunc(all, sooner).Makespan
+	cheapest := math.Inf(1) // among the outcomes that cost anything: present pilots are free
+	for _, o := range all {
+		if d := o.dear(); d > 0 {
+			cheapest = min(cheapest, d)
+		}
+	}
+	return func(o outcome) float64 {
+		return goal.Tradeoff*o.dear()/max(cheapest, 1e-9) +
+			(1-goal.Tradeoff)*float64(o.Makespan)/float64(max(soonest, 1))
+	}
 }
 
 // excess describes the bound of the goal or the limit of a site that an outcome violates; it returns "" if the outcome
@@ -47,6 +87,8 @@ func excess(goal plan.Goal, o outcome) string {
 	switch {
 	case o.limit != "":
 		return o.limit
+	case o.breach != "":
+		return o.breach
 	case goal.Deadline > 0 && o.Makespan > goal.Deadline:
 		return fmt.Sprintf("the deadline of %s: it ends after %s", goal.Deadline, o.Makespan)
 	case goal.Budget != nil && goal.Budget.Money < o.Cost.Money:
@@ -69,17 +111,7 @@ func order(goal plan.Goal, all []outcome) func(a, b outcome) int {
 	case plan.CPUs:
 		return func(a, b outcome) int { return cmp.Or(a.peak-b.peak, rest(a, b)) }
 	case plan.Tradeoff:
-		soonest := slices.MinFunc(all, func(a, b outcome) int { return cmp.Compare(a.Makespan, b.Makespan) }).Makespan
-		cheapest := math.Inf(1) // among the outcomes that cost anything: present pilots are free
-		for _, o := range all {
-			if d := o.dear(); d > 0 {
-				cheapest = min(cheapest, d)
-			}
-		}
-		score := func(o outcome) float64 {
-			return goal.Tradeoff*o.dear()/max(cheapest, 1e-9) +
-				(1-goal.Tradeoff)*float64(o.Makespan)/float64(max(soonest, 1))
-		}
+		score := weights(goal, all)
 		return func(a, b outcome) int { return cmp.Or(cmp.Compare(score(a), score(b)), rest(a, b)) }
 	}
 	return rest
@@ -99,7 +131,8 @@ func priced(sites []plan.Site) bool {
 	return slices.ContainsFunc(sites, func(s plan.Site) bool { return !s.Tariff.Free() })
 }
 
-// front returns the outcomes that violate no limit and are not dominated in both makespan and cost, sorted by makespan.
+// front returns the outcomes that violate no limit of a site or bound of the goal, and are not dominated in both
+// makespan and cost, sorted by makespan.
 func front(all []outcome) []plan.Point {
 	points := []plan.Point{}
 	for _, k := range frontier(all) {
@@ -108,11 +141,12 @@ func front(all []outcome) []plan.Point {
 	return points
 }
 
-// frontier returns the indices of the outcomes of the front, by makespan.
+// frontier returns the indices of the outcomes of the front, by makespan. A slower outcome that is cheaper only because
+// the costs of its pilots are rounded is dominated.
 func frontier(all []outcome) (some []int) {
 	var sorted []int
 	for k, o := range all {
-		if o.limit == "" {
+		if o.limit == "" && o.breach == "" {
 			sorted = append(sorted, k)
 		}
 	}
@@ -120,28 +154,39 @@ func frontier(all []outcome) (some []int) {
 		a, b := &all[i], &all[j]
 		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.dear(), b.dear()), a.peak-b.peak)
 	})
-	var least float64
 	for _, k := range sorted {
-		if d := all[k].dear(); len(some) == 0 || d < least {
-			least = d
+		n := len(some)
+		if n == 0 || all[some[n-1]].dear()-all[k].dear() > rounding(&all[some[n-1]], &all[k]) {
 			some = append(some, k)
 		}
 	}
 	return some
 }
 
+// rounding returns the largest difference between two costs that are equal before they are rounded: half a micro-unit
+// for each pilot.
+func rounding(a, b *outcome) float64 {
+	if !priced(a.of.Sites) {
+		return 0
+	}
+	return 0.5e-6*float64(a.pilots+b.pilots) + 1e-9
+}
+
 // unreachable returns the answer for a goal that no candidate reaches: the nearest plan, and the change that would make
 // it reachable.
-func (p *planning) unreachable(all []outcome) *plan.Plan {
+func (p *planning) unreachable(all []outcome, problem plan.Problem, opts Options) *plan.Plan {
 	pl := &plan.Plan{Workflow: p.Work.Name, Goal: p.Goal, Alternatives: plan.Alternatives{Front: front(all)}}
-	possible := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return o.limit != "" })
+	possible := without(all, func(o outcome) bool { return o.limit != "" || o.breach != "" })
 	if len(possible) == 0 {
+		if relaxed := p.relaxed(problem, opts); relaxed != nil {
+			return relaxed
+		}
 		pl.Limits = cuts(p.Sites, p.most, all)
 		if slices.ContainsFunc(all, func(o outcome) bool { return o.limit == undone }) {
 			pl.Reasons = []string{"every plan leaves a task undone when it is executed: " + undone}
 			return pl
 		}
-		pl.Reasons = []string{"no plan is within the sites' limits"}
+		pl.Reasons = []string{"no plan" + withBounds(p.Goal) + " is within the sites' limits"}
 		if len(pl.Limits) > 0 {
 			pl.Reasons[0] += ": " + strings.Join(pl.Limits, "; ")
 		}
@@ -162,29 +207,30 @@ func (p *planning) nearest(possible []outcome) (outcome, string) {
 	dear := func(o outcome) bool { return budget != nil && o.Cost.Money > budget.Money }
 	switch {
 	case late(soonest) && dear(cheapest):
-		return soonest, fmt.Sprintf("no plan ends within %s, and none costs %s or less: the fastest ends after %s and "+
-			"costs %s; %s", deadline, *budget, beyond(soonest.Makespan, deadline), soonest.Cost,
+		return soonest, fmt.Sprintf("no plan%s ends within %s, and none costs %s or less: the fastest ends after %s "+
+			"and costs %s; %s", withBounds(p.Goal), deadline, *budget, beyond(soonest.Makespan, deadline), soonest.Cost,
 			within(soonest, fmt.Sprintf("--budget %s", soonest.Cost)))
 	case budget == nil || late(soonest):
-		return tooLate(p.tasks.quick, deadline, slices.MinFunc(without(possible, dear), sooner))
+		return tooLate(p.tasks.quick, p.Goal, slices.MinFunc(without(possible, dear), sooner))
 	case dear(cheapest) && !late(cheapest):
-		return cheapest, fmt.Sprintf("no plan costs %s or less: the cheapest costs %s; --budget %s is within reach",
-			*budget, cheapest.Cost, cheapest.Cost)
+		return cheapest, fmt.Sprintf("no plan%s costs %s or less: the cheapest costs %s; --budget %s is within reach",
+			withBounds(p.Goal), *budget, cheapest.Cost, cheapest.Cost)
 	}
 	least := slices.MinFunc(without(possible, late), cheaper)
-	return least, fmt.Sprintf("no plan ends within %s for %s: the cheapest that does costs %s; --budget %s is "+
-		"within reach",
+	return least, fmt.Sprintf("no plan%s ends within %s for %s: the cheapest that does costs %s; --budget %s is "+
+		"within reach", withBounds(p.Goal),
 		deadline, *budget, least.Cost, least.Cost)
 }
 
 // tooLate explains that the deadline is unreachable; o is the fastest outcome within the budget, if there is one.
-func tooLate(work plan.Work, deadline corral.Seconds, o outcome) (outcome, string) {
+func tooLate(work plan.Work, goal plan.Goal, o outcome) (outcome, string) {
+	deadline := goal.Deadline
 	if path := work.Graph.CriticalPath(work.Runtimes()); time.Duration(deadline) < path {
 		return o, fmt.Sprintf("the deadline of %s is shorter than the critical path of %s, which no "+
 			"number of cpus shortens; %s", deadline, path, within(o, ""))
 	}
-	return o, fmt.Sprintf("no plan ends within %s: waits, start-up and limits of the sites included, the "+
-		"fastest ends after %s; %s", deadline, beyond(o.Makespan, deadline), within(o, ""))
+	return o, fmt.Sprintf("no plan%s ends within %s: waits, start-up and limits of the sites included, the "+
+		"fastest ends after %s; %s", withBounds(goal), deadline, beyond(o.Makespan, deadline), within(o, ""))
 }
 
 // within returns the deadline and the other flags with which an outcome is feasible. Deadlines beyond

@@ -272,6 +272,26 @@ var mutations = []mutation{
 		less.Money--
 		p.Goal.Budget = &less
 	})},
+	{"more cpus than asked for", []string{"max cpus"}, func(_ *rand.Rand, _ *plan.Problem, p *plan.Plan) bool {
+		p.Goal.MaxCPUs = p.PeakCPUs - 1
+		return p.PeakCPUs > 1
+	}},
+	{"present cpus beside the most", []string{"max cpus"}, always(func(problem *plan.Problem, p *plan.Plan) {
+		problem.Present = append(problem.Present, plan.Present{Hosts: 1, Host: corral.Resources{CPUs: 1},
+			End: plan.Unbounded})
+		p.Goal.MaxCPUs = p.PeakCPUs
+	})},
+	{"more pilots than asked for", []string{"max pilots"}, func(_ *rand.Rand, _ *plan.Problem, p *plan.Plan) bool {
+		p.Goal.MaxPilots = len(p.Pilots) - 1
+		return len(p.Pilots) > 1
+	}},
+	{"a pilot too early", []string{"not before"}, always(func(_ *plan.Problem, p *plan.Plan) {
+		p.Goal.NotBefore = p.Pilots[0].Submit + tick
+	})},
+	{"a pilot that leaves before the end", []string{"static"}, func(_ *rand.Rand, _ *plan.Problem, p *plan.Plan) bool {
+		p.Goal.Static = true
+		return slices.ContainsFunc(p.Pilots, func(q plan.Pilot) bool { return q.End < p.Makespan })
+	}},
 }
 
 // TestBrokenPlansAreRefused: each mutation is detected by the rule that it names. The soak test breaks a thousand

@@ -46,7 +46,7 @@ const (
 
 // narrow returns the outcomes it finds whose peak of cpus is lower than that of any known outcome within the goal.
 func (p *planning) narrow(known []outcome, bound *int) (found []outcome) {
-	if p.Goal.Objective != plan.CPUs || bound == nil {
+	if p.Goal.Objective != plan.CPUs || bound == nil || p.Goal.Static {
 		return nil
 	}
 	least := math.MaxInt
@@ -64,7 +64,7 @@ func (p *planning) narrow(known []outcome, bound *int) (found []outcome) {
 			}
 			n := &narrowing{p: p, order: order, back: back, left: max(16, triesTasks/len(p.Work.Tasks))}
 			n.alike, n.ready = n.uniform()
-			limit = min(limit, (p.most+cpus-1)/cpus, (least-1)/cpus)
+			limit = min(limit, p.mostHosts(cpus), (least-1)/cpus)
 			if o, ok := n.search(max(1, (*bound+cpus-1)/cpus), limit); ok {
 				found = append(found, o)
 				least = min(least, o.peak)

@@ -36,7 +36,7 @@ type planning struct {
 // Options control how a plan is made.
 type Options struct {
 	Shape      int              // cpus per host; 0: the planner tries several
-	Parts      int              // a pilot has at most 1/Parts of all hosts; 0: limited by the site only
+	Parts      int              // a pilot has at most 1/Parts of all hosts; 0, or if the goal limits pilots: no limit
 	Seed       uint64           // for random tries; the same seed yields the same plan
 	Clustering *clustering.Rule // nil: the planner chooses
 	// The choices to try: each lists the slots in which all pilots must be. none: sites are used with their waits.
@@ -71,6 +71,9 @@ func newPlanning(problem plan.Problem, goal plan.Goal, opts Options) *planning {
 	p := &planning{
 		Problem: problem, Goal: goal, all: problem.Work.Tasks, seed: opts.Seed, parts: opts.Parts, judge: opts.Judge,
 		play: opts.Play, ctx: opts.Context,
+	}
+	if goal.MaxPilots > 0 {
+		p.parts = 0
 	}
 	if p.ctx == nil {
 		p.ctx = context.Background()
@@ -109,6 +112,7 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 		bound = p.lowerBound()
 	}
 	if opts.Slots == nil {
+		all = append(all, refine(all)...)
 		all = append(all, p.narrow(all, bound)...)
 	}
 	if p.ctx.Err() != nil {
@@ -120,7 +124,7 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	}
 	best, ok := p.choose(all)
 	if !ok {
-		pl := p.unreachable(all)
+		pl := p.unreachable(all, problem, opts)
 		pl.LowerBound = bound
 		return pl, nil
 	}
@@ -186,6 +190,9 @@ func (p *planning) outcomes(candidates []candidate) []outcome {
 
 // finish makes the plan of an outcome, with its witness.
 func (p *planning) finish(o outcome) *plan.Plan {
+	if o.executed != nil {
+		return o.executed
+	}
 	if o.played {
 		played, _ := p.play(o.sketch())
 		return played
@@ -239,7 +246,7 @@ func (p *planning) candidates() []candidate {
 			for _, s := range order {
 				limit += s.count
 			}
-			for _, n := range counts(min(limit, (p.most+cpus-1)/cpus), len(p.Work.Tasks)) {
+			for _, n := range counts(min(limit, p.mostHosts(cpus)), len(p.Work.Tasks)) {
 				all = append(all, take(order, n))
 			}
 		}

@@ -75,10 +75,13 @@ func presentLines(present []plan.Present) (all []*line) {
 // resume starts the tasks that are already running, each on its host, and returns them.
 func (s *scheduler) resume(present []plan.Present) map[int32]bool {
 	running := map[int32]bool{}
-	first := 0 // line of the pilot's first host
-	for _, q := range present {
+	lines := map[[2]int]int{} // :: 1 + the index of a present pilot, and the number of its host → line
+	for at, l := range s.out.lines {
+		lines[[2]int{l.present, l.number}] = at
+	}
+	for k, q := range present {
 		for _, r := range q.Running {
-			i, at := int32(r.Task), first+r.Host
+			i, at := int32(r.Task), lines[[2]int{k + 1, r.Host}]
 			l := s.out.lines[at]
 			if l.running == 0 {
 				s.hosts.set(at, l.host)
@@ -86,7 +89,6 @@ func (s *scheduler) resume(present []plan.Present) map[int32]bool {
 			running[i] = true
 			s.occupy(at, i, 0)
 		}
-		first += q.Hosts
 	}
 	return running
 }

@@ -24,8 +24,9 @@ type line struct {
 	running int // number of running tasks
 	holds   []hold
 
-	present int // 1 + the index of the present pilot that the host belongs to; 0: the host has to be requested
-	number  int // index of the host in that pilot
+	static  bool // it has a single hold, which begins when it is ready and lasts until the end of the plan
+	present int  // 1 + the index of the present pilot that the host belongs to; 0: the host has to be requested
+	number  int  // index of the host in that pilot
 	mates   *mates
 	doubt   float64 // share of a task's runtime that must remain of the hold after the task's end
 }
@@ -57,25 +58,31 @@ func (l *line) room(now, runtime time.Duration) (h hold, fresh, ok bool) {
 			return h, false, true
 		}
 	}
-	if l.running > 0 || l.present > 0 {
+	if l.running > 0 || l.present > 0 || l.static {
 		return hold{}, false, false // wait until it is empty: two pilots at once would exceed the allowed number
 	}
+	h, ok = l.fresh(now)
+	return h, true, ok && now+runtime <= h.latest
+}
+
+// fresh returns a hold that begins now; ok is false if no pilot can be there now.
+func (l *line) fresh(now time.Duration) (h hold, ok bool) {
 	h = hold{plan.Span{From: now, To: now}, now + longest(l.site, l.leave)}
 	if l.slot != nil {
 		if n := len(l.holds); n > 0 && now < l.holds[n-1].To+l.again() {
-			return hold{}, false, false
+			return hold{}, false
 		}
 		h.latest = min(h.latest, l.slot.To-l.site.Margin-l.leave)
 	}
 	for _, c := range l.site.Closed {
 		if c.Overlaps(plan.Span{From: now - l.site.Overhead, To: now + 1}) {
-			return hold{}, false, false
+			return hold{}, false
 		}
 		if c.From > now {
 			h.latest = min(h.latest, c.From-l.site.Margin-l.leave)
 		}
 	}
-	return h, true, now+runtime <= h.latest
+	return h, true
 }
 
 // again returns the delay between the last task of a pilot in a slot and the workers of the next one: the place of the

@@ -33,14 +33,21 @@ func inSlots(p *planning, choices [][]Slot) (all []candidate) {
 
 // hosts returns the hosts of one size that fit the slots, which are filled in order.
 func hosts(p *planning, slots []Slot, cpus int) (c candidate) {
+	first, room := plan.Unbounded, p.mostHosts(cpus)
+	for _, s := range slots {
+		first = min(first, s.From)
+	}
 	for i := range slots {
+		if p.Goal.Static && slots[i].From > first {
+			continue
+		}
 		site := p.Site(slots[i].Site, slots[i].Queue)
 		if site == nil {
 			continue
 		}
 		if s, ok := p.share(site, cpus); ok {
 			s.slot = &slots[i]
-			if s.count = min(s.count, slots[i].CPUs/cpus, (p.most+cpus-1)/cpus); s.count > 0 {
+			if s.count = min(s.count, slots[i].CPUs/cpus, room); s.count > 0 {
 				c = append(c, s)
 			}
 		}

@@ -68,12 +68,12 @@ func TestPilotsInSlotsOneAtATime(t *testing.T) {
 			Shape: corral.Shape{Hosts: 1, CPUs: 2, Walltime: corral.Seconds(h)},
 			Start: corral.Seconds(2 * h), End: corral.Seconds(3 * h)},
 	}
-	plan.Line([]plan.Site{site}, pilots)
+	plan.Line([]plan.Site{site}, pilots, 0)
 	if got := time.Duration(pilots[1].Submit); got != h {
 		t.Errorf("the second is in line after %s, want after the first has gone", got)
 	}
 	site.Pilots = 2
-	plan.Line([]plan.Site{site}, pilots)
+	plan.Line([]plan.Site{site}, pilots, 0)
 	if got := time.Duration(pilots[1].Submit); got != 0 {
 		t.Errorf("with two at a time it is in line after %s", got)
 	}

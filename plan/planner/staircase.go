@@ -16,13 +16,6 @@ type stair struct {
 	place      plan.Span // the interval into which the pilot's walltime has to fit
 }
 
-// Walltimes are rounded up to roundWalltime, and shortestWalltime is the minimum requested: batch systems count in
-// minutes.
-const (
-	roundWalltime    = time.Minute
-	shortestWalltime = 10 * time.Minute
-)
-
 // pilots makes the pilots for the holds of a schedule, and maps each line and hold to a pilot and one of its hosts.
 // Hosts with the same site and shape that start and end together become one pilot, up to the site's maximum of hosts.
 // slack is the maximum difference between their times: a larger slack yields fewer pilots, which are held for longer in
@@ -132,7 +125,7 @@ func (l *line) place(hold int) plan.Span {
 // pilot returns a pilot with a line's site and shape.
 func (s *schedule) pilot(l *line, hosts int, held plan.Span, until time.Duration) plan.Pilot {
 	need := held.To - held.From + l.spare(held.To-held.From) + l.site.Margin
-	walltime := max((need+roundWalltime-1)/roundWalltime*roundWalltime, shortestWalltime)
+	walltime := plan.RoundWalltime(need)
 	walltime = min(walltime, l.site.Walltime, until-held.From)
 	for _, c := range l.site.Closed { // a pilot starts only if its walltime ends before the maintenance
 		if c.From > held.From {

@@ -22,6 +22,11 @@ const (
 	leastPlays  = 3
 )
 
+// PlayedFront is the maximum number of tasks for which the whole front is executed. For larger workflows, only the best
+// outcome is executed and, if it turns out worse, the next one; the other points of the front keep the figures of their
+// list schedules.
+const PlayedFront = 50_000
+
 // witness executes the outcomes that matter, the best one for the goal and those of the front, and replaces their
 // figures by those of the execution, after which others may matter. An execution seldom ends sooner or costs less than
 // its list schedule, so the outcomes that were never the best need none. If a workflow is so large that some outcomes
@@ -31,8 +36,8 @@ func (p *planning) witness(all []outcome) []outcome {
 		return all
 	}
 	for left := max(leastPlays, playedTasks/max(1, len(p.all))); left > 0 && p.ctx.Err() == nil; {
-		due := p.unplayed(all)
-		if len(due) == 0 {
+		due, settled := p.unplayed(all)
+		if len(due) == 0 || settled && len(p.all) > PlayedFront {
 			return all
 		}
 		due = some(due, left)
@@ -51,17 +56,19 @@ func (p *planning) witness(all []outcome) []outcome {
 	return slices.DeleteFunc(all, func(o outcome) bool { return !o.played && o.limit == "" })
 }
 
-// unplayed returns the outcomes to execute next: the best one or, if its figures are known, those of the front.
-func (p *planning) unplayed(all []outcome) (due []int) {
-	if k, ok := p.best(all); ok && !all[k].played {
-		return []int{k}
+// unplayed returns the outcomes to execute next: the best one or, if its figures are known, those of the front. settled
+// reports whether the best one has been executed.
+func (p *planning) unplayed(all []outcome) (due []int, settled bool) {
+	k, ok := p.best(all)
+	if ok && !all[k].played {
+		return []int{k}, false
 	}
 	for _, k := range frontier(all) {
 		if !all[k].played {
 			due = append(due, k)
 		}
 	}
-	return due
+	return due, ok
 }
 
 // some returns at most n elements of a list, evenly spaced.
@@ -94,4 +101,7 @@ func (o *outcome) execute() {
 	was := *o
 	*o = o.of.measure(o.candidate, played)
 	o.slack, o.late, o.schedule, o.played = was.slack, was.late, nil, true
+	if len(o.of.all) > PlayedFront {
+		o.executed = played // another execution would take seconds
+	}
 }

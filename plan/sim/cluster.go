@@ -18,17 +18,19 @@ type cluster struct {
 	matcher matching.Matcher[*entry]
 	jobs    matching.Run[*entry] // the run's pace
 	members []*member            // sorted by the IDs of their slots
+	silent  []*member            // members whose hosts failed, which the dispatcher has not noticed
 	of      map[*matching.Slot[*entry]]*member
-	way     time.Duration // delay of a job into the queue
-	hop     time.Duration // delay from the queue to a worker
-	gap     time.Duration // minimum time between two starts; 0: none
-	next    time.Duration // earliest time at which the next job may start
+	begun   map[int]*entry // :: task that runs from the beginning → its job, once it is released
+	way     time.Duration  // delay of a job into the queue
+	hop     time.Duration  // delay from the queue to a worker
+	gap     time.Duration  // minimum time between two starts; 0: none
+	next    time.Duration  // earliest time at which the next job may start
 	lease   time.Duration
-	joining bool                          // workers join at this instant
-	wanted  int                           // number of cpus that queued jobs need
-	tickAt  time.Duration                 // time of the scheduled tick; 0: none
-	bytes   func(t *execution.Task) int64 // number of bytes transferred with a task
-	takes   func(t *execution.Task, h *member) (way, took time.Duration, status execution.Status)
+	joining bool                // workers join at this instant
+	wanted  int                 // number of cpus that queued jobs need
+	tickAt  time.Duration       // time of the scheduled tick; 0: none
+	bytes   func(t *task) int64 // number of bytes transferred with a task
+	takes   func(t *task, h *member) (way, took time.Duration, status execution.Status)
 }
 
 // defaultLease is a worker's lease including its margin, and heartbeat is the interval of its heartbeats, as in
@@ -43,29 +45,54 @@ const tick = matching.RecallAfter / 2
 
 // An entry is a job in the cluster.
 type entry struct {
-	job      execution.Job
-	match    matching.Job[*entry]
+	seq      int64
+	tasks    []task
+	leaf     bool
+	ordered  bool
 	recalled bool
+	match    matching.Job[*entry]
 	results  int // number of results received from its tasks
 	life     int // changed to invalidate the job's scheduled events
 	begun    time.Time
 	way      time.Duration // transfer time of its task's files, from begun on
 }
 
-func (e *entry) key() int64                { return e.job.Seq }
 func (e *entry) needs() matching.Resources { return e.match.Needs }
+func (e *entry) cpus() int                 { return e.match.Needs.CPUs }
+
+// A task is the part of an execution.Task that matters here: a large workflow may have many tasks queued.
+type task struct {
+	index, attempt int
+	estimate       time.Duration
+}
+
+func tasksOf(j *execution.Job) []task {
+	all := make([]task, len(j.Tasks))
+	for i := range j.Tasks {
+		t := &j.Tasks[i]
+		all[i] = task{t.Index, t.Attempt, t.Estimate}
+	}
+	return all
+}
 
 // submit queues jobs after the time that jobs take to enter the queue.
 func (c *cluster) submit(jobs []execution.Job) {
-	entries := make([]entry, len(jobs))
+	entries := make([]*entry, 0, len(jobs))
 	for i := range jobs {
-		e, j := &entries[i], &jobs[i]
-		e.job = *j
+		e, j := new(entry), &jobs[i]
+		e.seq, e.tasks, e.leaf, e.ordered = j.Seq, tasksOf(j), j.Leaf, j.Ordered
 		e.match = matching.Job[*entry]{
 			Value: e, Run: &c.jobs, Class: j.Class, Priority: j.Priority,
 			Needs: matching.Resources{Resources: j.Needs(), Time: j.Estimate()},
 		}
+		if first := j.Tasks[0]; first.Attempt == 1 && c.now == 0 {
+			if _, ok := c.begun[first.Index]; ok {
+				c.begun[first.Index] = e
+				continue
+			}
+		}
 		c.wanted += j.CPUs
+		entries = append(entries, e)
 	}
 	if c.way == 0 {
 		c.queue(entries)
@@ -76,23 +103,23 @@ func (c *cluster) submit(jobs []execution.Job) {
 
 // withdraw returns queued jobs to the run.
 func (c *cluster) withdraw(seqs []int64) {
-	gone := c.matcher.RemoveFunc(&c.jobs, func(e *entry) bool { return slices.Contains(seqs, e.key()) })
+	gone := c.matcher.RemoveFunc(&c.jobs, func(e *entry) bool { return slices.Contains(seqs, e.seq) })
 	if len(gone) == 0 {
 		return
 	}
 	back := &execution.Giveback{Reason: "withdrawn"}
 	for _, e := range gone {
-		c.wanted -= e.job.CPUs
-		back.Seqs = append(back.Seqs, e.key())
+		c.wanted -= e.cpus()
+		back.Seqs = append(back.Seqs, e.seq)
 	}
 	slices.Sort(back.Seqs)
 	c.run.note(execution.Record{Returned: back})
 }
 
 // queue adds jobs and matches them with workers.
-func (c *cluster) queue(entries []entry) {
-	for i := range entries {
-		c.matcher.Push(&entries[i].match)
+func (c *cluster) queue(entries []*entry) {
+	for _, e := range entries {
+		c.matcher.Push(&e.match)
 	}
 	c.matchAll()
 }
@@ -103,8 +130,8 @@ func kill(c *cluster, seqs []int64) {
 	if len(seqs) == 0 {
 		return
 	}
-	for _, e := range c.matcher.RemoveFunc(&c.jobs, func(e *entry) bool { return slices.Contains(seqs, e.key()) }) {
-		c.wanted -= e.job.CPUs
+	for _, e := range c.matcher.RemoveFunc(&c.jobs, func(e *entry) bool { return slices.Contains(seqs, e.seq) }) {
+		c.wanted -= e.cpus()
 	}
 }
 
@@ -112,9 +139,7 @@ func (c *cluster) matchAll() {
 	for slot, taken := range c.matcher.Match(c.time()) {
 		c.assign(c.of[slot], taken)
 	}
-	for _, m := range c.members {
-		c.attend(m)
-	}
+	c.attend()
 }
 
 // matchOne assigns jobs to one worker.
@@ -122,19 +147,14 @@ func (c *cluster) matchOne(m *member) {
 	for slot, taken := range c.matcher.Match(c.time(), &m.slot) {
 		c.assign(c.of[slot], taken)
 	}
-	c.attend(m)
+	c.attend()
 }
 
 // assign records the assignment of jobs to a worker, and sends them.
 func (c *cluster) assign(m *member, taken []*entry) {
 	for _, e := range taken {
-		c.wanted -= e.job.CPUs
-		parts := make([]execution.Part, len(e.job.Tasks))
-		for i := range e.job.Tasks {
-			t := &e.job.Tasks[i]
-			parts[i] = execution.Part{Task: int32(t.Index), Attempt: int32(t.Attempt)}
-		}
-		c.run.note(execution.Record{Assigned: &execution.Assignment{Seq: e.key(), Worker: m.slot.ID, Parts: parts}})
+		c.wanted -= e.cpus()
+		c.record(m, e)
 	}
 	m.coming = append(m.coming, taken...)
 	if c.gap == 0 {
@@ -148,6 +168,16 @@ func (c *cluster) assign(m *member, taken []*entry) {
 	}
 }
 
+// record records the assignment of a job to a worker.
+func (c *cluster) record(m *member, e *entry) {
+	parts := make([]execution.Part, len(e.tasks))
+	for i := range e.tasks {
+		t := &e.tasks[i]
+		parts[i] = execution.Part{Task: int32(t.index), Attempt: int32(t.attempt)}
+	}
+	c.run.note(execution.Record{Assigned: &execution.Assignment{Seq: e.seq, Worker: m.slot.ID, Parts: parts}})
+}
+
 // results processes results from a worker.
 func (c *cluster) results(m *member, all []result) {
 	for _, r := range all {
@@ -156,7 +186,7 @@ func (c *cluster) results(m *member, all []result) {
 		if o.Status == execution.Done || o.Status == execution.Failed {
 			c.jobs.Observe(o.Ended.Time().Sub(o.Started.Time()), r.estimate)
 		}
-		if e.results == len(e.job.Tasks) {
+		if e.results == len(e.tasks) {
 			m.slot.Release(&e.match, c.time())
 		}
 		c.run.note(execution.Record{Finished: o})
@@ -178,9 +208,9 @@ func (c *cluster) returned(m *member, entries []*entry, reason string) {
 		if e.recalled && e.results == 0 {
 			e.recalled = false
 			c.matcher.Restore(&e.match)
-			c.wanted += e.job.CPUs
+			c.wanted += e.cpus()
 		} else {
-			back.Seqs = append(back.Seqs, e.key())
+			back.Seqs = append(back.Seqs, e.seq)
 		}
 	}
 	if len(back.Seqs) > 0 {
@@ -218,20 +248,25 @@ func (c *cluster) close(m *member) {
 // drop removes a worker that has left or is lost.
 func (c *cluster) drop(m *member) {
 	c.close(m)
-	c.members = slices.DeleteFunc(c.members, func(other *member) bool { return other == m })
+	is := func(other *member) bool { return other == m }
+	c.members, c.silent = slices.DeleteFunc(c.members, is), slices.DeleteFunc(c.silent, is)
 	delete(c.of, &m.slot)
 }
 
 // attend schedules a tick if a worker is silent, or may get other jobs merely because time passes.
-func (c *cluster) attend(m *member) {
+func (c *cluster) attend() {
 	at := c.gridAfter(tick)
-	if c.tickAt > 0 && c.tickAt <= at || !m.restless() {
+	if c.tickAt > 0 && c.tickAt <= at {
 		return
 	}
-	if m.silent != nil { // a tick before its lease expires has no effect
-		at = max(at, (m.spoke+c.lease)/tick*tick+tick)
+	if !c.matcher.Restless() {
+		expiry := Never
+		for _, m := range c.silent { // a tick before a lease expires has no effect
+			expiry = min(expiry, (m.spoke+c.lease)/tick*tick+tick)
+		}
+		at = max(at, expiry)
 	}
-	if c.tickAt > 0 && c.tickAt <= at {
+	if at >= Never || c.tickAt > 0 && c.tickAt <= at {
 		return
 	}
 	c.tickAt = at
@@ -246,16 +281,15 @@ func (c *cluster) attend(m *member) {
 // tick handles timeouts: it drops workers that have been silent for too long, and recalls jobs that have waited for too
 // long at a worker.
 func (c *cluster) tick() {
-	var lost []*member
 	for _, m := range slices.Clone(c.members) {
-		if m.silent != nil && c.now-m.spoke > c.lease {
-			lost = append(lost, m)
-		} else if m.silent == nil {
+		if m.silent == nil {
 			m.recall(m.slot.Overdue(c.time()))
 		}
 	}
-	for _, m := range lost {
-		c.lose(m)
+	for _, m := range slices.Clone(c.silent) {
+		if c.now-m.spoke > c.lease {
+			c.lose(m)
+		}
 	}
 	c.matchAll()
 }
@@ -268,10 +302,10 @@ func (c *cluster) lose(m *member) {
 		Reason: "no sign of life of its worker for longer than its lease",
 	}
 	for _, e := range slices.Concat(m.running, m.waiting, m.coming) {
-		back.Seqs = append(back.Seqs, e.key())
+		back.Seqs = append(back.Seqs, e.seq)
 	}
 	for _, r := range m.fresh { // the task ended, but its result was not received
-		back.Seqs = append(back.Seqs, r.of.key())
+		back.Seqs = append(back.Seqs, r.of.seq)
 	}
 	slices.Sort(back.Seqs)
 	back.Seqs = slices.Compact(back.Seqs)

@@ -7,6 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/internal/decide/matching"
+	"github.com/corral-pilot/corral/plan"
 )
 
 // A member represents one worker from both sides: slot is the dispatcher's view of the worker; room and the lists are
@@ -48,13 +49,24 @@ type result struct {
 	outcome  *execution.Outcome
 }
 
-// restless reports whether the dispatcher may have to act merely because time passes.
-func (m *member) restless() bool {
-	return m.silent != nil || m.phase == taking && (len(m.waiting) > 0 || m.c.matcher.Queued() > 0) && m.slot.Restless()
-}
-
 // empty reports whether the worker has no jobs.
 func (m *member) empty() bool { return len(m.running)+len(m.waiting)+len(m.coming) == 0 }
+
+// resume continues tasks that run on the worker from the beginning. The worker must not have joined yet.
+func (m *member) resume(tasks []plan.Running) {
+	var jobs []*matching.Job[*entry]
+	for _, r := range tasks {
+		e := m.c.begun[r.Task]
+		if r.Host != m.host.Number || e == nil {
+			continue
+		}
+		jobs, m.running = append(jobs, &e.match), append(m.running, e)
+		m.room.Take(e.needs())
+		m.c.record(m, e)
+		m.begin(e, 0)
+	}
+	m.slot.Reset(m.c.time(), jobs, nil)
+}
 
 // arrive accepts jobs that have reached the worker.
 func (m *member) arrive(jobs []*entry) {
@@ -93,8 +105,8 @@ func (m *member) start() {
 // begin begins the given task of a job. If too little time is left for a later task of a clustered job, the rest of the
 // job is returned.
 func (m *member) begin(e *entry, number int) {
-	t := &e.job.Tasks[number]
-	if number > 0 && m.room.Late(m.c.time(), t.Estimate) {
+	t := &e.tasks[number]
+	if number > 0 && m.room.Late(m.c.time(), t.estimate) {
 		m.stop(e)
 		return
 	}
@@ -142,11 +154,11 @@ func (m *member) ended() {
 
 // end records the result of a task.
 func (m *member) end(e *entry, number int, status execution.Status, reason string) {
-	t := &e.job.Tasks[number]
+	t := &e.tasks[number]
 	now := m.c.time()
 	way := min(e.way, now.Sub(e.begun))
 	o := &execution.Outcome{
-		Seq: e.key(), Task: int32(t.Index), Attempt: int32(t.Attempt), Status: status,
+		Seq: e.seq, Task: int32(t.index), Attempt: int32(t.attempt), Status: status,
 		Worker: m.slot.ID, Reason: reason,
 		Started: execution.ToMsec(e.begun.Add(way)), Ended: execution.ToMsec(now),
 	}
@@ -159,19 +171,19 @@ func (m *member) end(e *entry, number int, status execution.Status, reason strin
 	case execution.Cut:
 		o.Exit = -1
 	}
-	m.fresh = append(m.fresh, result{e, t.Estimate, o})
-	last := number == len(e.job.Tasks)-1
+	m.fresh = append(m.fresh, result{e, t.estimate, o})
+	last := number == len(e.tasks)-1
 	if last {
 		m.over(e)
 	}
 	if matching.SendNow(len(m.waiting), len(m.fresh)) {
 		m.flush()
 	} else {
-		m.flushLater(now, matching.ResultDelay(e.job.Leaf && status == execution.Done))
+		m.flushLater(now, matching.ResultDelay(e.leaf && status == execution.Done))
 	}
 	switch {
 	case last:
-	case m.phase == gone, e.job.Ordered && status != execution.Done:
+	case m.phase == gone, e.ordered && status != execution.Done:
 		m.stop(e)
 	default:
 		m.begin(e, number+1)
@@ -258,7 +270,8 @@ func (m *member) vanish() {
 	for _, e := range m.running {
 		e.life++
 	}
-	m.c.attend(m)
+	m.c.silent = append(m.c.silent, m)
+	m.c.attend()
 }
 
 // worker returns the dispatcher's record of the worker.

@@ -87,9 +87,13 @@ func (p *pilot) ready() {
 	cut := p.s.time().Add(matching.CutAfter(left))
 	p.s.sim.trace.Pilots[p.held].Ready = p.s.now
 	for i, w := range p.roster.Workers {
-		m := &member{c: p.s.sim.cluster, pilot: p, host: Host{p.s.Name, p.number, i}, idleSince: p.s.now}
+		m := &member{c: p.s.sim.cluster, pilot: p, host: Host{p.s.Name, p.number, i}, idleSince: p.s.now - p.rested()}
 		m.slot = matching.Slot[*entry]{ID: w.ID, Host: host, EndsAt: cut}
 		m.room = matching.Room{Host: host, CutAt: cut}
+		if past := p.past(); past != nil {
+			m.slot.EndsAt = p.s.time().Add(min(past.Until, p.s.since(cut)-p.s.now))
+			m.resume(past.Running)
+		}
 		p.members = append(p.members, m)
 	}
 	registered := 0
@@ -100,12 +104,22 @@ func (p *pilot) ready() {
 		}
 		registered++
 		p.roster.Workers[i].Start()
-		p.roster.Workers[i].Register(p.s.time())
+		p.roster.Workers[i].Register(p.s.time().Add(-p.rested()))
 		p.s.sim.cluster.join(m)
 	}
 	p.s.apply(reconcile.NoteWorkers{Job: p.job.ID, Workers: registered})
 	p.s.at(p.s.since(cut), p.expire)
 	p.idle(nil)
+}
+
+func (p *pilot) past() *Past { return p.s.sim.pasts[p.glidein.ID] }
+
+// rested returns how long the workers had no task before they joined.
+func (p *pilot) rested() time.Duration {
+	if past := p.past(); past != nil {
+		return past.Idle
+	}
+	return 0
 }
 
 // WalltimeFor returns the walltime that allows tasks to run for the given time at a site without overhead: it adds the
@@ -159,6 +173,9 @@ func (p *pilot) idle(m *member) {
 		p.s.after(0, p.release)
 	case limit > 0 && p.idleAt < p.s.now+limit:
 		at := wholeUp(max(p.s.now+limit, p.s.since(p.stay.IdleFrom())))
+		if m == nil {
+			at = max(p.s.now, at-p.rested()) // the workers have just joined
+		}
 		p.idleAt = at
 		p.s.at(at, func() {
 			if p.idleAt == at {

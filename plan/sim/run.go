@@ -18,8 +18,9 @@ type run struct {
 	offer     func(at time.Time) execution.Offer
 
 	journal []execution.Record
-	applied int  // number of applied records
-	changed bool // the capacity of the cluster may have changed since the last check
+	observe func(execution.Record) // nil: the journal is kept
+	applied int                    // number of applied records
+	changed bool                   // the capacity of the cluster may have changed since the last check
 	parting parting
 	judged  bool          // nothing runs, and a check has determined whether the run will stall
 	wakeAt  time.Duration // time of the scheduled step
@@ -78,11 +79,18 @@ func (r *run) read() {
 	for ; r.applied < len(r.journal); r.applied++ {
 		rec := r.journal[r.applied]
 		r.x.Apply(rec)
+		if r.observe != nil {
+			r.observe(rec)
+		}
 		kill(r.cluster, execution.Kills(r.x))
 		if rec.Assigned != nil {
 			r.watch.Move()
 			r.judged = false
 		}
+	}
+	if r.observe != nil {
+		clear(r.journal)
+		r.journal, r.applied = r.journal[:0], 0
 	}
 }
 

@@ -32,7 +32,11 @@ type Scenario struct {
 	Stall   time.Duration // how long a ready task may have no worker that could run it; 0: 5 minutes
 	Horizon time.Duration // time limit of the simulation; 0: a year
 	Linger  bool          // continue after the run, until all pilots have left by their own rules
-	Begin   time.Time     // instant 0; zero: the year 2000
+
+	// Observe, unless it is nil, receives each record once it has been applied. The trace then has no records, which
+	// saves most of the memory of a large simulation.
+	Observe func(execution.Record)
+	Begin   time.Time // instant 0; zero: the year 2000
 }
 
 // WorkOf returns a workflow in the form of Scenario.Work. A runtime of 0 becomes a millisecond.
@@ -88,10 +92,19 @@ type Ask struct {
 	Takes corral.GlideinID
 	After time.Duration
 
+	Past *Past // nil: the pilot has none
+
 	// Release, which only a Control uses, is a request to release the earlier glidein Glidein. The other fields are
 	// then ignored.
 	Release corral.Ask
 	Glidein corral.GlideinID
+}
+
+// A Past is the state of a pilot that exists before the beginning.
+type Past struct {
+	Running []plan.Running // tasks that continue on its hosts for their Runtime; they must be ready at the beginning
+	Until   time.Duration  // no other task may end later than this after its workers have joined
+	Idle    time.Duration  // how long its workers have had no task when they join
 }
 
 // AsksFor returns the requests for the pilots of a plan; before is the number of glideins requested earlier.

@@ -23,7 +23,8 @@ type simulation struct {
 	trace    *Trace
 	jobs     corral.JobID // ID of the last job
 	glideins corral.GlideinID
-	tag      func(corral.JobID) string // workers are named TAG/HOST; slots are filled in the order of these names
+	pasts    map[corral.GlideinID]*Past // of the pilots that have one
+	tag      func(corral.JobID) string  // workers are named TAG/HOST; slots are filled in the order of these names
 }
 
 const (
@@ -77,14 +78,14 @@ func begin(s Scenario) *simulation {
 	if s.Begin.IsZero() {
 		s.Begin = defaultBegin
 	}
-	x := &simulation{clock: &clock{begin: s.Begin}, Scenario: s, tag: tag}
+	x := &simulation{clock: &clock{begin: s.Begin}, Scenario: s, tag: tag, pasts: map[corral.GlideinID]*Past{}}
 	x.trace = &Trace{Begin: s.Begin, work: s.Work, Over: -1}
 	x.run = &run{clock: x.clock, x: execution.New(s.Work), offer: x.offer, changed: true,
-		clustered: s.Work.Clusters != nil, parting: parting{at: Never}}
+		clustered: s.Work.Clusters != nil, parting: parting{at: Never}, observe: s.Observe}
 	x.run.watch.Patience = s.Stall
 	x.cluster = &cluster{
 		clock: x.clock, run: x.run, matcher: matching.Matcher[*entry]{StartMargin: execution.StartMargin},
-		of: map[*matching.Slot[*entry]]*member{}, hop: wholeUp(s.Cluster.Turn()),
+		of: map[*matching.Slot[*entry]]*member{}, begun: map[int]*entry{}, hop: wholeUp(s.Cluster.Turn()),
 		way:   wholeUp(s.Cluster.Hop - s.Cluster.Turn()),
 		lease: cmp.Or(s.Cluster.Lease, defaultLease), takes: x.takes, bytes: x.bytes,
 	}
@@ -123,6 +124,12 @@ func (x *simulation) ask(a Ask) {
 	if at := wholeUp(time.Duration(a.Submit)); at > x.now {
 		g.NotBefore = x.begin.Add(at)
 	}
+	if a.Past != nil {
+		x.pasts[g.ID] = a.Past
+		for _, r := range a.Past.Running {
+			x.cluster.begun[r.Task] = nil
+		}
+	}
 	cluster := corral.Cluster{ID: 1, Name: "default", Kind: corral.Embedded, State: corral.ClusterReady}
 	s.apply(reconcile.CreateGlidein{Glidein: g, Cluster: cluster})
 }
@@ -152,7 +159,7 @@ func (x *simulation) view() View {
 	v.Progress = func() []execution.Progress { return execution.ProgressOf(x.run.x) }
 	for _, m := range x.cluster.members {
 		for _, e := range m.running {
-			v.BusyCPUs += e.job.CPUs
+			v.BusyCPUs += e.cpus()
 		}
 		if m.phase == taking {
 			v.CPUs += m.slot.Host.CPUs
@@ -194,26 +201,26 @@ func (x *simulation) offer(at time.Time) execution.Offer {
 }
 
 // bytes returns the transfer size of a task.
-func (x *simulation) bytes(t *execution.Task) int64 {
+func (x *simulation) bytes(t *task) int64 {
 	if x.Bytes == nil {
 		return 0
 	}
-	return x.Bytes(t.Index)
+	return x.Bytes(t.index)
 }
 
 // takes returns the transfer time and the runtime of an attempt, and its result.
-func (x *simulation) takes(t *execution.Task, m *member) (way, took time.Duration, status execution.Status) {
+func (x *simulation) takes(t *task, m *member) (way, took time.Duration, status execution.Status) {
 	way = m.pilot.s.Transfer.Takes(x.bytes(t))
-	took = x.Work.Tasks[t.Index].Estimate
+	took = x.Work.Tasks[t.index].Estimate
 	if x.Runtime != nil {
-		took = x.Runtime(t.Index, t.Attempt)
+		took = x.Runtime(t.index, t.attempt)
 	}
 	if x.Speed != nil {
 		took = scaled(took, x.Speed(m.host))
 	}
 	took = m.pilot.s.Speed.Takes(took)
 	if f := x.Failures.Task; f != nil {
-		if share := f(t.Index, t.Attempt); share < 1 {
+		if share := f(t.index, t.attempt); share < 1 {
 			return way, scaled(took, share), execution.Failed
 		}
 	}

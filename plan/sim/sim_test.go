@@ -83,6 +83,8 @@ func TestLives(t *testing.T) {
 	t.Parallel()
 	const m = time.Minute
 	hpc := site(100 * time.Second)
+	here := site(0)
+	here.Name, here.Overhead = "here", 0
 	far := hpc
 	far.Transfer = plan.Transfer{Latency: time.Second, Bandwidth: 1e6}
 	chain := work(t, task{m, nil}, task{m, []int{0}}, task{30 * time.Second, []int{1}})
@@ -111,6 +113,26 @@ func TestLives(t *testing.T) {
 		{"a chain", sim.Scenario{Work: chain, Asks: []sim.Ask{pilot(1, 2, time.Hour)}}, []string{
 			"t0.1 host 0 110-170 done", "t1.1 host 0 170-230 done", "t2.1 host 0 230-260 done",
 			"pilot 1.1 asked 0 start 100 ready 110 end 260 removed", "done",
+		}},
+		{"a pilot that has run the first task since before, and has 100 s left for others", sim.Scenario{
+			Work: chain, Sites: []sim.Site{here, hpc}, Cluster: sim.Cluster{Cluster: plan.Cluster{Hop: 2 * time.Second}},
+			Asks: []sim.Ask{with(pilot(2, 2, time.Hour), func(a *sim.Ask) {
+				a.Site, a.Past = "here", &sim.Past{Running: []plan.Running{{Task: 0, Host: 1}}, Until: 100 * time.Second}
+			}), pilot(1, 2, time.Hour)},
+		}, []string{
+			"t0.1 host 1 0-60 done", "t1.1 host 0 112-172 done", "t2.1 host 0 174-204 done",
+			"pilot 1.1 asked 0 start 0 ready 0 end 204 removed",
+			"pilot 2.1 asked 0 start 100 ready 110 end 204 removed", "done",
+		}},
+		{"a pilot that has been idle for 50 s and leaves after 60 s", sim.Scenario{
+			Work: single, Sites: []sim.Site{here, hpc},
+			Asks: []sim.Ask{with(pilot(2, 2, time.Hour), func(a *sim.Ask) {
+				a.Site, a.Idle, a.Past = "here", m, &sim.Past{Idle: 50 * time.Second}
+			}), pilot(1, 2, time.Hour)},
+		}, []string{
+			"t0.1 host 0 110-170 done",
+			"pilot 1.1 asked 0 start 0 ready 0 end 10 idle",
+			"pilot 2.1 asked 0 start 100 ready 110 end 170 removed", "done",
 		}},
 		{"a chain with a hop", sim.Scenario{
 			Work: chain, Asks: []sim.Ask{pilot(1, 2, time.Hour)},

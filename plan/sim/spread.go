@@ -44,6 +44,18 @@ func ParseSpread(text string) (Spread, error) {
 	return Spread{law, x}, nil
 }
 
+// ParseSpreads parses a list of arguments of ParseSpread, separated by commas, such as 0,uniform:10%.
+func ParseSpreads(text string) (all []Spread, err error) {
+	for _, part := range strings.Split(text, ",") {
+		s, err := ParseSpread(part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
 // String formats s in the syntax of ParseSpread.
 func (s Spread) String() string {
 	if s.Law == "" {

@@ -201,12 +201,24 @@ func (l *List) insert(r rest) {
 	l.free = slices.Insert(l.free, i, r)
 }
 
-// Cost returns the cost of the taken pieces, rounded once. A divisible slot is charged by its pieces. An indivisible
+// Cost returns the cost of the taken pieces, rounded once.
+func (l *List) Cost() cost.Money { return Cost(l) }
+
+// Cost returns the cost of the taken pieces of several lists, rounded once, so that equal costs are equal however they
+// are divided among sites. A divisible slot is charged by its pieces. An indivisible
 // slot is charged once as a whole as soon as any part is used, and its remaining parts are free of charge (Singh 2008,
 // section 4.5: the cost is the difference between the costs of the slots before and after). Unused slots cost nothing.
-func (l *List) Cost() cost.Money {
+func Cost(lists ...*List) cost.Money {
 	var b bill
 	var fees cost.Money
+	for _, l := range lists {
+		fees = fees.Plus(l.charge(&b))
+	}
+	return b.money().Plus(fees)
+}
+
+// charge adds the taken pieces to a bill, and returns their fees.
+func (l *List) charge(b *bill) (fees cost.Money) {
 	for i := range l.used {
 		u, s := &l.used[i], &l.slots[i]
 		switch {
@@ -219,7 +231,7 @@ func (l *List) Cost() cost.Money {
 			fees = fees.Plus(s.Fee)
 		}
 	}
-	return b.money().Plus(fees)
+	return fees
 }
 
 // plus adds non-negative numbers; it saturates at the maximum.

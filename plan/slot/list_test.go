@@ -89,3 +89,16 @@ func TestPinnedPrices(t *testing.T) {
 		}
 	}
 }
+
+// A cost is rounded once over all lists: two thirds of two units at two sites cost what they cost at one.
+func TestCostOfLists(t *testing.T) {
+	t.Parallel()
+	list := func(processors int) *slot.List {
+		l := slot.NewList([]slot.Slot{{Length: time.Hour, Processors: processors, Price: 1_000_000, Divisible: true}})
+		l.Place(0, 40*time.Minute, processors)
+		return l
+	}
+	if one, two := slot.Cost(list(4)), slot.Cost(list(2), list(2)); one != two || one != 2_666_667 {
+		t.Errorf("%s at one site, %s at two", one, two)
+	}
+}

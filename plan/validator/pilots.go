@@ -69,7 +69,7 @@ func (c *checker) wait(i int, q plan.Pilot, s *plan.Site, room *slot.Profile) {
 		room.Take(from, to, q.HeldCPUs())
 		return
 	}
-	wait, also := s.Wait(shapeOf(q, s)), ""
+	wait, also := s.Wait(s.ShapeOf(q)), ""
 	if room != nil {
 		also = ", and the queue has no room for it at that time"
 	}
@@ -115,10 +115,27 @@ func (c *checker) hedge(i int, q plan.Pilot) {
 		"pilot %d must be at another site than pilot %d and have the same hosts", i, k)
 }
 
-func shapeOf(q plan.Pilot, s *plan.Site) plan.Shape {
-	host := q.Host()
-	if host.MemoryMiB == 0 {
-		host.MemoryMiB = s.Host.MemoryMiB
+// bounds checks that the pilots are within the bounds of the goal.
+func (c *checker) bounds() {
+	pilots, b := c.plan.Pilots, c.plan.Goal.Bounds
+	c.unless(b.MaxPilots == 0 || len(pilots) <= b.MaxPilots, "max pilots", "the plan requests %d pilots, but at most "+
+		"%d are allowed", len(pilots), b.MaxPilots)
+	var changes []change
+	for _, q := range c.problem.Present {
+		cpus := corral.Resources{CPUs: q.Hosts * q.Host.CPUs}
+		changes = append(changes, change{0, cpus, 0}, change{corral.Seconds(q.End), corral.Resources{}.Minus(cpus), 0})
 	}
-	return plan.Shape{Hosts: q.Hosts, Host: host, Walltime: time.Duration(q.Walltime)}
+	for i, q := range pilots {
+		cpus := corral.Resources{CPUs: q.HeldCPUs()}
+		changes = append(changes, change{q.Start, cpus, 1}, change{q.End, corral.Resources{}.Minus(cpus), -1})
+		c.unless(q.Submit >= b.NotBefore, "not before", "pilot %d is requested after %s, but none may be before %s", i,
+			q.Submit, b.NotBefore)
+		c.unless(!b.Static || q.Hedges != nil || q.Submit == b.NotBefore && q.End >= c.plan.Makespan &&
+			q.CPUs == pilots[0].CPUs, "static", "pilot %d, of %d cpus per host, is requested after %s and leaves after "+
+			"%s", i, q.CPUs, q.Submit, q.End)
+	}
+	sweep(changes, func(at corral.Seconds, sum corral.Resources, own int) {
+		c.unless(b.MaxCPUs == 0 || own == 0 || sum.CPUs <= b.MaxCPUs, "max cpus", "%d cpus are held at %s, those of "+
+			"present pilots included, but at most %d are allowed", sum.CPUs, at, b.MaxCPUs)
+	})
 }

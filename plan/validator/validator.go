@@ -10,7 +10,7 @@
 //	           schedule digest
 //	hosts      cpus, memory, gpus, disk
 //	figures    makespan, peak, core-hours, billed, cost, waste
-//	goal       deadline, budget
+//	goal       deadline, budget, max cpus, max pilots, not before, static
 //
 // The package does not judge whether a better plan exists, and does not simulate: it assumes that runtimes and waits
 // are those of the problem.
@@ -223,7 +223,7 @@ func (p place) travels(at plan.Placement, bytes int64, follows bool) bool {
 func (c *checker) places() (all []place) {
 	for _, q := range c.plan.Pilots {
 		s := c.problem.Site(q.Site, q.Queue)
-		has := shapeOf(q, s).Host
+		has := s.ShapeOf(q).Host
 		has.DiskMiB = s.Host.DiskMiB
 		all = append(all, place{q.Hosts, has, q.Ready, q.End - corral.Seconds(c.problem.Cluster.Leave), s.Pace})
 	}
@@ -346,4 +346,5 @@ func (c *checker) goal() {
 		"the plan ends after %s, but the deadline is %s", p.Makespan, goal.Deadline)
 	c.unless(goal.Budget == nil || p.Cost.Money <= goal.Budget.Money, "budget", "the plan costs %s, but the budget "+
 		"is %s", p.Cost, goal.Budget)
+	c.bounds()
 }

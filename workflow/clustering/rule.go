@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/timetext"
 )
 
 // A Rule specifies how the tasks of a workflow are grouped into jobs. The zero value makes each task a job of its own.
@@ -48,10 +49,14 @@ func Parse(s string) (Rule, error) {
 		}
 		return Rule{}, fmt.Errorf("%q must be horizontal=N with N at least 1", s)
 	case ByRuntime:
-		if d, err := time.ParseDuration(value); err == nil && d >= time.Millisecond {
-			return Lasting(d), nil
+		d, err := timetext.Duration(value)
+		if err == nil && d < time.Millisecond {
+			err = fmt.Errorf("%s is shorter than 1ms", d)
 		}
-		return Rule{}, fmt.Errorf("%q must be runtime=D with a duration D of at least 1ms, as in runtime=5m", s)
+		if err != nil {
+			return Rule{}, fmt.Errorf("%q must be runtime=D with a duration, as in runtime=5m: %w", s, err)
+		}
+		return Lasting(d), nil
 	case ByLabel, Vertical, Auto:
 		if !given {
 			return Rule{Kind: kind}, nil

@@ -24,19 +24,15 @@ type EnsembleOutcome struct {
 	Cost         cost.Amount    `json:"cost"`
 	PlanCost     *cost.Amount   `json:"plan_cost,omitempty"` // cost according to a static plan
 	WithinBudget bool           `json:"within_budget"`
-	Makespan     corral.Seconds `json:"makespan_s"`
+	Makespan     corral.Seconds `json:"makespan_s"`           // end of the last task that ended by the deadline
+	WithLate     corral.Seconds `json:"makespan_with_late_s"` // end of the last task, late or not
 	Losses
 	Workflows  []WorkflowOutcome `json:"workflows"`
 	Machines   []HeldMachine     `json:"vms"`
 	Candidates []Candidate       `json:"candidates,omitempty"` // alternatives of a rehearsal, the best first
-	Other      *PublishedOutcome `json:"as_published,omitempty"`
-}
+	Regrets    []Regret          `json:"regrets,omitempty"`    // for each of the requested errors
 
-// A PublishedOutcome is the result with the rules of the authors' program instead of ours.
-type PublishedOutcome struct {
-	Completed    ensemble.Score `json:"completed"` // completed by the deadline, whatever the cost
-	Cost         cost.Amount    `json:"cost"`
-	WithinBudget bool           `json:"within_budget"`
+	Schedule []cloud.Execution `json:"-"` // the tasks that ended, by end
 }
 
 // Losses summarizes the attempts at tasks that had no result.
@@ -48,19 +44,21 @@ type Losses struct {
 
 // A WorkflowOutcome is the result for one workflow.
 type WorkflowOutcome struct {
-	Name      string `json:"name"`
-	Tasks     int    `json:"tasks"`
-	Completed bool   `json:"completed"`
-	Reason    string `json:"reason,omitempty"` // why the workflow was not completed
+	Name      string          `json:"name"`
+	Tasks     int             `json:"tasks"`
+	Completed bool            `json:"completed"`
+	End       *corral.Seconds `json:"end_s"`            // end of its last task, late or not; nil: some did not end
+	Reason    string          `json:"reason,omitempty"` // why the workflow was not completed
+	Needs     *Needs          `json:"needs,omitempty"`  // what would complete it
 }
 
-// A HeldMachine is a machine that was held. Its cost is counted from From.
+// A HeldMachine is a machine that was held. Its cost is counted from From, whether or not it became ready.
 type HeldMachine struct {
-	Asked corral.Seconds `json:"asked_s"`
-	From  corral.Seconds `json:"from_s"`
-	Ready corral.Seconds `json:"ready_s"`
-	End   corral.Seconds `json:"end_s"`
-	Cost  cost.Money     `json:"cost"`
+	Asked corral.Seconds  `json:"asked_s"`
+	From  corral.Seconds  `json:"from_s"`
+	Ready *corral.Seconds `json:"ready_s"` // nil: it ended before it was ready
+	End   corral.Seconds  `json:"end_s"`
+	Cost  cost.Money      `json:"cost"`
 }
 
 // A Candidate is an alternative that a rehearsal simulated.
@@ -72,46 +70,68 @@ type Candidate struct {
 
 // PlayEnsemble simulates an ensemble. Errors are of kind Invalid, and refer to flags as their places.
 func PlayEnsemble(e ensemble.Ensemble, in EnsembleRequest) (*EnsembleOutcome, error) {
-	if err := e.Check(); err != nil {
-		return nil, err
-	}
-	terms, err := in.terms()
+	terms, err := in.checked(e)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.check(terms.Unit); err != nil {
-		return nil, err
+	out := in.simulate(e, terms)
+	s := search{EnsembleRequest: in, ensemble: e, terms: terms, known: map[limits]ensemble.Score{}}
+	s.left = s.plays()
+	for k := range out.Workflows {
+		if w := &out.Workflows[k]; !w.Completed {
+			w.Needs = s.needs(k)
+			w.Reason += w.Needs.text()
+		}
 	}
-	out := &EnsembleOutcome{Algorithm: in.Algorithm, Published: in.Published, Budget: in.Budget, Deadline: in.Deadline}
-	s := in.scenario(e, terms)
-	outcome := in.play(s, out)
-	out.Cost = terms.Amount(outcome.Cost)
-	out.WithinBudget = outcome.Cost <= in.Budget.Money
-	out.Makespan = corral.Seconds(outcome.Makespan)
-	out.Losses = Losses{outcome.Killed, outcome.Failed, corral.Seconds(outcome.Lost)}
-	if out.Completed == "" {
-		out.Completed = outcome.Completed
-	}
-	for k, w := range e {
-		done := out.Completed[k] == '1'
-		out.Workflows = append(out.Workflows,
-			WorkflowOutcome{w.Name, len(w.Tasks), done, reason(done, outcome.Reasons[k])})
-	}
-	if !in.Published && in.Algorithm != Rehearsal {
-		out.Other = in.published(s)
-	}
-	for _, h := range outcome.Held {
-		out.Machines = append(out.Machines, HeldMachine{corral.Seconds(h.Asked), corral.Seconds(h.From),
-			corral.Seconds(h.Ready), corral.Seconds(h.End), terms.Cost(h.End - h.From)})
+	for _, law := range in.Errors {
+		out.Regrets = append(out.Regrets, in.regret(e, terms, law))
 	}
 	return out, nil
 }
 
-func reason(done bool, why string) string {
-	if !done && why == "" {
-		return "it was begun, and its tasks did not all end by the deadline"
+// checked returns the terms of a request, which it checks.
+func (in EnsembleRequest) checked(e ensemble.Ensemble) (ensemble.Terms, error) {
+	if err := e.Check(); err != nil {
+		return ensemble.Terms{}, err
 	}
-	return why
+	terms, err := in.terms()
+	if err != nil {
+		return terms, err
+	}
+	return terms, in.check(terms.Unit)
+}
+
+// simulate returns the outcome of a request that has been checked.
+func (in EnsembleRequest) simulate(e ensemble.Ensemble, terms ensemble.Terms) *EnsembleOutcome {
+	out := &EnsembleOutcome{Algorithm: in.Algorithm, Published: in.Published, Budget: in.Budget, Deadline: in.Deadline}
+	outcome := in.play(in.scenario(e, terms), out)
+	out.Cost = terms.Amount(outcome.Cost)
+	out.WithinBudget = outcome.Cost <= in.Budget.Money
+	out.Makespan, out.WithLate = corral.Seconds(outcome.Makespan), corral.Seconds(outcome.Last)
+	out.Losses = Losses{outcome.Killed, outcome.Failed, corral.Seconds(outcome.Lost)}
+	out.Schedule = outcome.Ran
+	if out.Completed == "" {
+		out.Completed = outcome.Completed
+	}
+	for k, w := range e {
+		o := WorkflowOutcome{Name: w.Name, Tasks: len(w.Tasks), Completed: out.Completed[k] == '1'}
+		if o.Reason = outcome.Reasons[k]; !o.Completed && o.Reason == "" {
+			o.Reason = "it was begun, and its tasks did not all end by the deadline"
+		}
+		if end := outcome.Ends[k]; end > 0 {
+			o.End = (*corral.Seconds)(&end)
+		}
+		out.Workflows = append(out.Workflows, o)
+	}
+	for _, h := range outcome.Held {
+		m := HeldMachine{Asked: corral.Seconds(h.Asked), From: corral.Seconds(h.From), End: corral.Seconds(h.End),
+			Cost: h.Cost}
+		if !h.Unready {
+			m.Ready = (*corral.Seconds)(&h.Ready)
+		}
+		out.Machines = append(out.Machines, m)
+	}
+	return out
 }
 
 // play simulates the algorithm, and adds to out the results that only some algorithms produce.
@@ -120,9 +140,7 @@ func (in EnsembleRequest) play(s cloud.Scenario, out *EnsembleOutcome) cloud.Out
 	case SPSS:
 		return in.static(s, out)
 	case Rehearsal:
-		all := rehearsal.Choose(rehearsal.Problem{Ensemble: s.Ensemble, Budget: in.Budget.Money,
-			Deadline: time.Duration(in.Deadline), Terms: s.Terms, Machines: s.Machines, Delay: time.Duration(in.Delay),
-			Interval: in.interval(), Once: in.once(), Spread: in.Error, Draws: in.Draws, Seed: in.Seed + 1})
+		all := rehearsal.Choose(in.problem(s))
 		for _, c := range all {
 			out.Candidates = append(out.Candidates, Candidate{c.String(), c.Played[0].Completed,
 				cost.Amount{Money: c.Played[0].Cost, Unit: in.Budget.Unit}})
@@ -132,11 +150,11 @@ func (in EnsembleRequest) play(s cloud.Scenario, out *EnsembleOutcome) cloud.Out
 	return cloud.Online(s, in.dynamic(s.Terms))
 }
 
-// published simulates the same ensemble with the authors' rules.
-func (in EnsembleRequest) published(s cloud.Scenario) *PublishedOutcome {
-	in.Published = true
-	o := in.play(s, &EnsembleOutcome{})
-	return &PublishedOutcome{o.Completed, cost.Amount{Money: o.Cost, Unit: in.Budget.Unit}, o.Cost <= in.Budget.Money}
+// problem returns what a rehearsal knows about a scenario.
+func (in EnsembleRequest) problem(s cloud.Scenario) rehearsal.Problem {
+	return rehearsal.Problem{Ensemble: s.Ensemble, Budget: in.Budget.Money, Deadline: s.Deadline, Terms: s.Terms,
+		Machines: s.Machines, Delay: time.Duration(in.Delay), Interval: in.interval(), Once: in.once(),
+		Spread: in.Error, Draws: in.Draws, Seed: in.Seed + 1}
 }
 
 // static makes a plan with SPSS and simulates it: as published, the plan is carried out literally; otherwise it is

@@ -56,9 +56,8 @@ func PlayGrid(e ensemble.Ensemble, in EnsembleRequest, points int) ([]Cell, erro
 	each(len(cells), func(i int) {
 		at := in
 		at.Budget, at.Deadline = cells[i].Budget, cells[i].Deadline
-		var p *EnsembleOutcome
-		if p, errs[i] = PlayEnsemble(e, at); errs[i] == nil {
-			c := &cells[i]
+		if errs[i] = at.check(terms.Unit); errs[i] == nil {
+			c, p := &cells[i], at.simulate(e, terms)
 			c.Completed, c.Count, c.Cost, c.Makespan = p.Completed, p.Completed.Count(), p.Cost, p.Makespan
 		}
 	})

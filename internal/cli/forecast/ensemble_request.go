@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -43,7 +44,8 @@ type EnsembleRequest struct {
 	Budget    cost.Amount
 	Deadline  corral.Seconds
 	Seed      uint64
-	Draws     int // number of outcomes drawn by a rehearsal if runtimes have errors
+	Draws     int  // number of outcomes drawn by a rehearsal if runtimes have errors
+	Record    bool // return the schedule
 	MachineTerms
 	Chance
 	Switches
@@ -61,8 +63,11 @@ type MachineTerms struct {
 
 // Chance describes the possible deviations from a plan.
 type Chance struct {
-	Delay    corral.Seconds // time until a machine is ready; for a pilot, its wait in the queue
-	Error    sim.Spread
+	Delay  corral.Seconds // time until a machine is ready; for a pilot, its wait in the queue
+	Error  sim.Spread
+	Errors []sim.Spread // errors for which the regret is computed
+	// Actual returns what a task takes, whatever Error says; nil: as Error says. No algorithm reads it.
+	Actual   func(workflow, task int) time.Duration
 	Failures float64 // the probability that an attempt at a task fails
 }
 
@@ -75,6 +80,9 @@ type Switches struct {
 	Without                   []string // corrections that are omitted
 }
 
+// year is the maximum deadline.
+const year = 366 * 24 * time.Hour
+
 // check returns an error for a request that cannot be simulated.
 func (in EnsembleRequest) check(unit cost.Unit) error {
 	switch {
@@ -85,7 +93,7 @@ func (in EnsembleRequest) check(unit cost.Unit) error {
 			"%s is in %s, but the price is in %s: use the same unit for both", in.Budget, in.Budget.Unit, unit)
 	case in.Deadline <= 0:
 		return corral.ErrorAt(corral.Invalid, "--deadline", "%s is not a positive duration", in.Deadline)
-	case in.Deadline > corral.Seconds(366*24*time.Hour):
+	case time.Duration(in.Deadline) > year:
 		return corral.ErrorAt(corral.Invalid, "--deadline", "%s is more than a year", in.Deadline)
 	case in.Draws < 0 || in.Draws > 1000:
 		return corral.ErrorAt(corral.Invalid, "--draws", "%d is not between 0 and 1000", in.Draws)
@@ -103,7 +111,7 @@ func (in EnsembleRequest) check(unit cost.Unit) error {
 		return corral.ErrorAt(corral.Invalid, "--algorithm", "%s plans machines that can be held for any "+
 			"time, and pilots have a walltime: use %s, %s, %s or %s", in.Algorithm, Rehearsal, WADPDS, DPDS, SPDS)
 	}
-	if err := in.checkWithout(); err != nil {
+	if err := cmp.Or(in.checkWithout(), in.checkUtilization()); err != nil {
 		return err
 	}
 	for flag, x := range map[string]string{"--budget-test": in.BudgetTest, "--fit-test": in.FitTest} {
@@ -117,6 +125,17 @@ func (in EnsembleRequest) check(unit cost.Unit) error {
 	return nil
 }
 
+// checkUtilization refuses thresholds between which no utilization lies, so that a machine would be requested and
+// released in turn.
+func (in EnsembleRequest) checkUtilization() error {
+	r := in.dynamic(ensemble.Terms{})
+	if r.Low <= r.High {
+		return nil
+	}
+	return corral.ErrorAt(corral.Invalid, "--u-low", "%s is above --u-high, which is %s: give a lower one", r.Low,
+		r.High)
+}
+
 // terms returns the cost of a machine.
 func (in EnsembleRequest) terms() (t ensemble.Terms, err error) {
 	tariff, err := cost.ParseTariff(in.Price, in.Billing)
@@ -128,7 +147,7 @@ func (in EnsembleRequest) terms() (t ensemble.Terms, err error) {
 		return t, corral.ErrorAt(corral.Invalid, "--resource", "%.40q is neither %s nor %s", in.Resource, VM,
 			Pilots)
 	case in.CPUs < 1:
-		return t, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not a positive number", in.CPUs)
+		return t, corral.ErrorAt(corral.Invalid, "--shape", "%d is not a positive number of cpus", in.CPUs)
 	case in.Resource == Pilots && in.Walltime < corral.Seconds(time.Minute):
 		return t, corral.ErrorAt(corral.Invalid, "--walltime",
 			"%s is less than a minute: name the time for which a pilot is held", in.Walltime)
@@ -152,7 +171,7 @@ func (in EnsembleRequest) once() bool { return in.Resource == Pilots && in.Billi
 
 // scenario returns the scenario to simulate.
 func (in EnsembleRequest) scenario(e ensemble.Ensemble, terms ensemble.Terms) cloud.Scenario {
-	s := cloud.Scenario{Ensemble: e, Deadline: time.Duration(in.Deadline), Terms: terms,
+	s := cloud.Scenario{Ensemble: e, Deadline: time.Duration(in.Deadline), Terms: terms, Record: in.Record,
 		Machines: cloud.Kind{Slots: in.CPUs, Most: in.Most}}
 	if in.Most <= 0 { // more machines than tasks are useless
 		s.Machines.Most = e.Tasks()
@@ -163,7 +182,9 @@ func (in EnsembleRequest) scenario(e ensemble.Ensemble, terms ensemble.Terms) cl
 	if in.Delay > 0 {
 		s.Delay = func(int) time.Duration { return time.Duration(in.Delay) }
 	}
-	s.Err(in.Error, in.Seed)
+	if s.Err(in.Error, in.Seed); in.Actual != nil {
+		s.Runtime, s.Speed = in.Actual, nil
+	}
 	if in.Failures > 0 {
 		s.Failing(in.Failures, in.Seed)
 	}

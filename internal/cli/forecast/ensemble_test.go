@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/plantest"
+	"github.com/corral-pilot/corral/plan/sim"
 )
 
 // asked returns the request for the worked example with its constraints.
@@ -99,9 +101,107 @@ func TestPilots(t *testing.T) {
 		t.Errorf("%s at %s", got.Completed, got.Cost)
 	}
 	for _, m := range got.Machines {
-		if m.From != m.Ready || m.End-m.From > corral.Seconds(6*time.Hour) || m.Cost != 24_000_000 {
+		if m.Ready == nil || m.From != *m.Ready || m.End-m.From > corral.Seconds(6*time.Hour) || m.Cost != 24_000_000 {
 			t.Errorf("%+v", m)
 		}
+	}
+}
+
+// The limit that is named for a workflow completes it: budgets for the worked example, by each algorithm, and a deadline
+// where the critical path is too long.
+func TestNeeds(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		algorithm string
+		money     cost.Money
+		deadline  time.Duration
+		needs     string // of the last workflow
+	}{
+		{SPSS, 18, 6 * time.Hour, "; --budget 22USD completes it"},
+		{Rehearsal, 18, 6 * time.Hour, "; --budget 22USD completes it"},
+		{WADPDS, 18, 6 * time.Hour, "; --budget 23USD completes it"},
+		{DPDS, 18, 6 * time.Hour, "; --budget 23USD completes it"},
+		{SPSS, 30, 2 * time.Hour, "; --deadline 3h0m0s completes it"},
+	} {
+		in := asked(func(in *EnsembleRequest) {
+			in.Algorithm, in.Deadline = tt.algorithm, corral.Seconds(tt.deadline)
+			in.Budget.Money = tt.money * 1_000_000
+		})
+		got, err := PlayEnsemble(plantest.Three(), in)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.algorithm, err)
+		}
+		for k, w := range got.Workflows {
+			if w.Completed {
+				continue
+			}
+			if !strings.HasSuffix(w.Reason, w.Needs.text()) || k == 2 && w.Needs.text() != tt.needs {
+				t.Errorf("%s: workflow %d: %s, want %s", tt.algorithm, k, w.Reason, tt.needs)
+			}
+			more := in
+			if w.Needs != nil && w.Needs.Budget != nil {
+				more.Budget = *w.Needs.Budget
+			}
+			if w.Needs != nil && w.Needs.Deadline != nil {
+				more.Deadline = *w.Needs.Deadline
+			}
+			if again, err := PlayEnsemble(plantest.Three(), more); err != nil || !again.Workflows[k].Completed || !again.WithinBudget {
+				t.Errorf("%s: workflow %d is not completed by %+v: %v", tt.algorithm, k, w.Needs, err)
+			}
+		}
+	}
+}
+
+// An algorithm is compared with the best candidate at each error: DPDS completes nothing, and would better be SPSS.
+func TestRegret(t *testing.T) {
+	t.Parallel()
+	got, err := PlayEnsemble(plantest.Three(), asked(func(in *EnsembleRequest) {
+		in.Algorithm, in.Draws = DPDS, 2
+		in.Errors = []sim.Spread{{}, {Law: "uniform", Size: 0.2}}
+	}))
+	if err != nil || len(got.Regrets) != 2 {
+		t.Fatalf("%+v: %v", got, err)
+	}
+	if r := got.Regrets[0]; r.Error != "0" || r.Best != "110" || r.Completed != "000" || r.Regret != 1.5 ||
+		!strings.HasPrefix(r.By, "spss") {
+		t.Errorf("%+v", r)
+	}
+	if r := got.Regrets[1]; r.Error != "uniform:0.2" || r.Regret < 0 || r.Best.Compare(r.Completed) < 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A machine that ends before it is ready is billed from its request.
+func TestNeverReady(t *testing.T) {
+	t.Parallel()
+	got, err := PlayEnsemble(plantest.Three(), asked(func(in *EnsembleRequest) {
+		in.Algorithm, in.Delay = DPDS, corral.Seconds(7*time.Hour)
+	}))
+	if err != nil || len(got.Machines) == 0 {
+		t.Fatalf("%+v: %v", got, err)
+	}
+	var sum cost.Money
+	for _, m := range got.Machines {
+		sum += m.Cost
+		if m.Ready != nil || m.Cost < 6_000_000 {
+			t.Errorf("a machine that is ready after the deadline: %+v", m)
+		}
+	}
+	if sum != got.Cost.Money {
+		t.Errorf("machines cost %s, all %s", sum, got.Cost)
+	}
+}
+
+// Runtimes that no algorithm knows change what happens, and not what is planned.
+func TestActual(t *testing.T) {
+	t.Parallel()
+	got, err := PlayEnsemble(plantest.Three(), asked(func(in *EnsembleRequest) {
+		in.Algorithm, in.Published, in.Record = SPSS, true, true
+		in.Actual = func(w, t int) time.Duration { return 2 * plantest.Three()[w].Tasks[t].Runtime }
+	}))
+	if err != nil || got.Completed != "110" || got.InTime != "000" || got.PlanCost.Money != 18_000_000 ||
+		got.WithLate <= got.Deadline || got.Makespan > got.Deadline || len(got.Schedule) != 10 || got.Workflows[0].End == nil {
+		t.Errorf("%+v: %v", got, err)
 	}
 }
 
@@ -128,7 +228,8 @@ func TestWhatIsRefused(t *testing.T) {
 		"--interval":    func(in *EnsembleRequest) { in.Interval = &short },
 		"--published":   func(in *EnsembleRequest) { in.Algorithm, in.Published = Rehearsal, true },
 		"--resource":    func(in *EnsembleRequest) { in.Resource = "horses" },
-		"--cpus":        func(in *EnsembleRequest) { in.CPUs = 0 },
+		"--shape":       func(in *EnsembleRequest) { in.CPUs = 0 },
+		"--u-low":       func(in *EnsembleRequest) { in.Low = &over },
 		"--walltime":    func(in *EnsembleRequest) { in.Resource = Pilots },
 		"--price":       func(in *EnsembleRequest) { in.Price = "0USD/cpu-hour" },
 		"--budget-test": func(in *EnsembleRequest) { in.BudgetTest = "ge" },

@@ -23,15 +23,14 @@ type SlotRequest struct {
 
 // A Booking recommends which parts of slots to reserve.
 type Booking struct {
-	Makespan   corral.Seconds  `json:"makespan_s"`
-	Cost       cost.Amount     `json:"cost"`
-	LeastCost  cost.Amount     `json:"least_cost"`              // cost of the tasks' processor time at the lowest price
-	BestEffort *corral.Seconds `json:"best_effort_s,omitempty"` // the makespan without slots, if known
-	TradeOff   ensemble.Share  `json:"tradeoff"`
-	Offered    int             `json:"offered"` // number of slots offered
-	Pieces     []Reservation   `json:"pieces"`  // parts of slots to reserve
-	Schedule   []Placement     `json:"schedule"`
-	Front      []Alternative   `json:"front"` // alternatives, the fastest first
+	Makespan  corral.Seconds `json:"makespan_s"`
+	Cost      cost.Amount    `json:"cost"`
+	LeastCost cost.Amount    `json:"least_cost"` // cost of the tasks' processor time at the lowest price
+	TradeOff  ensemble.Share `json:"tradeoff"`
+	Offered   int            `json:"offered"` // number of slots offered
+	Pieces    []Reservation  `json:"pieces"`  // parts of slots to reserve
+	Schedule  []Placement    `json:"schedule"`
+	Front     []Alternative  `json:"front"` // alternatives, the fastest first
 }
 
 // A Reservation is the part of a slot to reserve.

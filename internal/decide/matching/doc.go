@@ -12,7 +12,8 @@
 // The rule is first fit in the queue's order: highest class and priority first, then first come, first served. A slot
 // takes the first queued job that fits into its free resources and whose estimated time, plus StartMargin for starting
 // a process, ends before the worker stops. The slots that end first are filled first: a short job should not take a
-// slot that a long job needs. This rule alone would put big jobs and short jobs at a disadvantage, so three mechanisms
+// slot that a long job needs. Among slots that end together, the one with the least free resources is filled first, so
+// that big jobs find the others; then the one with the lowest ID. This rule alone would put big jobs and short jobs at a disadvantage, so three mechanisms
 // are added:
 //
 //   - Overtaking. If a job does not fit, smaller jobs behind it may overtake it, so that a big job leaves no worker
@@ -48,6 +49,11 @@
 // the bucket covers: then it skips jobs until one fits, and it does not search a bucket twice if no job in it fits. The
 // number of shapes is bounded, however large n is: there are a few in practice, and some two thousand if no two jobs
 // are alike.
+//
+// Matching all slots visits only those that may take jobs: slots that have changed, slots where jobs wait or may wait,
+// and, if jobs were queued since the last time, slots with room for the least of their needs. A search tree by place,
+// with the maxima of each subtree, finds the next such slot in O(log n) steps, so that a full cluster costs nothing,
+// however many slots it has.
 //
 // # Limits of this package
 //

@@ -38,8 +38,9 @@ type Job[T any] struct {
 	Priority float64 // within a class, highest first
 
 	arrived   int64         // sequence number of the job's Push; breaks ties of priority
-	heapIndex int           // in its bucket
-	runIndex  int           // among its run's queued jobs
+	heapIndex int32         // in its bucket
+	runIndex  int32         // among its run's queued jobs
+	round     int32         // of the queue, when the job was added
 	overtaken *overtaken[T] // nil if the job has not been overtaken since it was queued
 }
 
@@ -90,7 +91,7 @@ func (j *Job[T]) expect() time.Duration {
 // add and remove maintain the unordered list of the run's queued jobs, so that a run can be removed without looking
 // at the jobs of other runs.
 func (r *Run[T]) add(j *Job[T]) {
-	j.runIndex = len(r.queued)
+	j.runIndex = int32(len(r.queued))
 	r.queued = append(r.queued, j)
 }
 

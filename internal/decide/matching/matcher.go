@@ -1,10 +1,8 @@
 package matching
 
 import (
-	"cmp"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -18,10 +16,14 @@ const overtakenLong = 10 * time.Second
 type Matcher[T any] struct {
 	StartMargin time.Duration // time that a slot needs beyond a job's estimate, to start a process
 
-	queue   queue[T]
-	arrived int64      // number of jobs pushed
-	slots   []*Slot[T] // the open slots, sorted by compareSlots
-	cpus    int        // total of slots
+	queue    queue[T]
+	arrived  int64      // number of jobs pushed
+	opened   int64      // number of slots opened
+	cpus     int        // total of the open slots
+	root     *Slot[T]   // the tree of the open slots that may take jobs, as of the latest arrange
+	moved    []*Slot[T] // slots that have changed since
+	restless int        // number of restless open slots, as of the latest arrange
+	waiting  int        // number of open slots with waiting jobs, as of the latest arrange
 }
 
 // Queued returns the number of jobs that are not in a slot.
@@ -57,43 +59,77 @@ func (m *Matcher[T]) RemoveFunc(run *Run[T], which func(T) bool) []T {
 
 // Open allows a slot to take jobs from now on.
 func (m *Matcher[T]) Open(s *Slot[T]) {
-	if s.open {
+	if s.in != nil {
 		return
 	}
-	i, _ := slices.BinarySearchFunc(m.slots, s, compareSlots)
-	m.slots = slices.Insert(m.slots, i, s)
+	m.opened++
 	m.cpus += s.Host.CPUs
-	s.open = true
+	s.in, s.opened, s.weight, s.stale = m, m.opened, uint32(m.opened)*0x9e3779b1, true // Knuth's multiplicative hash
+	s.move()
 }
 
 // Close prevents a slot from taking new jobs, and stops keeping the slot free for a job. Jobs on the slot remain there
 // until they are released.
 func (m *Matcher[T]) Close(s *Slot[T]) {
-	if !s.open {
+	if s.in == nil {
 		return
 	}
-	i := slices.Index(m.slots, s)
-	m.slots = slices.Delete(m.slots, i, i+1)
 	m.cpus -= s.Host.CPUs
-	s.open = false
 	s.unkeep()
+	s.move()
+	s.in = nil
+	m.arrange()
 }
 
-// compareSlots orders slots for filling: the slot that ends first comes first, so that jobs that need much time find
-// the slots that last longer.
-func compareSlots[T any](a, b *Slot[T]) int {
-	return cmp.Or(a.EndsAt.Compare(b.EndsAt), strings.Compare(a.ID, b.ID))
+// arrange updates the tree and the counts for the slots that have changed.
+func (m *Matcher[T]) arrange() {
+	for _, s := range m.moved {
+		s.moved = false
+		now := s.standing()
+		if now == s.was {
+			continue
+		}
+		if s.was.listed {
+			m.root = m.root.delete(s)
+		}
+		m.restless += count(now.restless) - count(s.was.restless)
+		m.waiting += count(now.waits) - count(s.was.waits)
+		if s.was = now; now.listed {
+			m.root = m.root.insert(s)
+		}
+	}
+	clear(m.moved)
+	m.moved = m.moved[:0]
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Restless reports whether time alone may change the results of Match, or of Overdue for an open slot: a slot has
+// waiting jobs or, while jobs are queued, may soon have some, or is or was kept free. A dispatcher in real time checks
+// all slots periodically; a simulator in virtual time, where needless checks would dominate the cost, checks only while
+// its matcher is restless.
+func (m *Matcher[T]) Restless() bool {
+	m.arrange()
+	return m.waiting > 0 || m.queue.size > 0 && m.restless > 0
 }
 
 // Match assigns queued jobs to the given slots, or to all slots if none is given; closed slots are skipped. It yields
 // each slot that takes any jobs, with its new jobs in the order in which they must reach the worker. The jobs are
 // already booked on the slot at that time. Slots must not be opened or closed while the loop runs.
 func (m *Matcher[T]) Match(now time.Time, only ...*Slot[T]) iter.Seq2[*Slot[T], []T] {
-	switch {
-	case len(only) == 0:
-		only = m.slots
-	case len(only) > 1:
-		only = slices.SortedFunc(slices.Values(only), compareSlots)
+	if len(only) == 0 {
+		return func(yield func(*Slot[T], []T) bool) { m.matchAll(now, yield) }
+	}
+	if len(only) > 1 {
+		only = slices.SortedFunc(slices.Values(only), func(a, b *Slot[T]) int {
+			p, q := a.standing().at, b.standing().at
+			return p.compare(&q)
+		})
 	}
 	return func(yield func(*Slot[T], []T) bool) {
 		share := m.share()
@@ -101,7 +137,7 @@ func (m *Matcher[T]) Match(now time.Time, only ...*Slot[T]) iter.Seq2[*Slot[T], 
 			if m.queue.size == 0 {
 				return
 			}
-			if !s.open {
+			if s.in == nil {
 				continue
 			}
 			if taken := m.fill(s, now, share); len(taken) > 0 && !yield(s, taken) {
@@ -111,6 +147,31 @@ func (m *Matcher[T]) Match(now time.Time, only ...*Slot[T]) iter.Seq2[*Slot[T], 
 	}
 }
 
+// matchAll fills all slots. Once a slot has been filled, no queued job fits it until the slot changes or another job is
+// queued, unless it is apart. So it visits only the slots that have changed or are apart, and those with room for new
+// jobs; if none fits a slot, none fits the others that end at the same time and have the same free resources.
+func (m *Matcher[T]) matchAll(now time.Time, yield func(*Slot[T], []T) bool) {
+	m.arrange()
+	share := m.share()
+	var after place
+	for m.queue.size > 0 {
+		d := demand{m.queue.fresh > 0, m.queue.least.Resources, now.Add(m.StartMargin + m.queue.least.Time)}
+		s := m.root.next(&after, &d)
+		if s == nil {
+			break
+		}
+		after = s.was.at
+		taken := m.fill(s, now, share)
+		if len(taken) == 0 && !s.apart() && !after.apart {
+			after = after.afterEqual()
+		}
+		if len(taken) > 0 && !yield(s, taken) {
+			return
+		}
+	}
+	m.queue.settle()
+}
+
 // share returns the number of queued jobs per cpu. It is computed once per round of matching, so that a slot's limit
 // does not depend on the number of slots before it.
 func (m *Matcher[T]) share() int { return (m.queue.size + m.cpus - 1) / max(1, m.cpus) }
@@ -118,7 +179,8 @@ func (m *Matcher[T]) share() int { return (m.queue.size + m.cpus - 1) / max(1, m
 // fill moves jobs from the queue to a slot: first jobs that start at once, then jobs that wait there.
 func (m *Matcher[T]) fill(s *Slot[T], now time.Time, share int) []T {
 	var taken []T
-	s.unkept = false
+	s.unkept, s.stale = false, false
+	s.move()
 	take := func(j *Job[T]) {
 		m.queue.remove(j)
 		s.add(j, now)

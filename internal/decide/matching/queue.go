@@ -14,7 +14,14 @@ type queue[T any] struct {
 	buckets map[shape]*bucket[T]
 	sorted  []*bucket[T] // the buckets of the map
 	size    int
+
+	round int32     // number of calls of settle
+	fresh int       // number of queued jobs added since
+	least Resources // no fresh job needs less than this
 }
+
+// settle makes the queued jobs old.
+func (q *queue[T]) settle() { q.round, q.fresh = q.round+1, 0 }
 
 // A shape holds the properties common to a bucket's jobs: cpus and gpus exactly, and memory, disk and estimate within
 // one step of a ladder whose steps are an eighth of an octave (9 %) apart. Finer steps would create more buckets to
@@ -60,6 +67,11 @@ func (q *queue[T]) add(j *Job[T]) {
 	}
 	j.Run.add(j)
 	q.size++
+	j.round = q.round
+	if q.fresh++; q.fresh == 1 {
+		q.least = j.Needs
+	}
+	q.least = q.least.least(j.Needs)
 }
 
 // remove removes a job from the queue. A bucket that becomes empty is discarded, so that old shapes cost nothing.
@@ -70,7 +82,7 @@ func (q *queue[T]) remove(j *Job[T]) {
 	if first {
 		q.unlist(b)
 	}
-	heap.Remove(b, j.heapIndex)
+	heap.Remove(b, int(j.heapIndex))
 	switch {
 	case b.Len() == 0:
 		delete(q.buckets, s)
@@ -79,6 +91,9 @@ func (q *queue[T]) remove(j *Job[T]) {
 	}
 	j.Run.remove(j)
 	q.size--
+	if j.round == q.round {
+		q.fresh--
+	}
 	if o := j.overtaken; o != nil && o.slot != nil {
 		o.slot.unkeep()
 	}
@@ -167,13 +182,13 @@ func (b *bucket[T]) Less(i, j int) bool { return b.jobs[i].before(b.jobs[j]) }
 
 func (b *bucket[T]) Swap(i, j int) {
 	b.jobs[i], b.jobs[j] = b.jobs[j], b.jobs[i]
-	b.jobs[i].heapIndex, b.jobs[j].heapIndex = i, j
+	b.jobs[i].heapIndex, b.jobs[j].heapIndex = int32(i), int32(j)
 }
 
 // Push and Pop implement container/heap.Interface: they add and remove jobs at the end of the slice.
 func (b *bucket[T]) Push(x any) {
 	j := x.(*Job[T])
-	j.heapIndex = len(b.jobs)
+	j.heapIndex = int32(len(b.jobs))
 	b.jobs = append(b.jobs, j)
 }
 

@@ -49,8 +49,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// While no slot is restless, time alone neither brings a job to a worker nor takes one back.
-func TestOnlyRestlessSlotsNeedChecking(t *testing.T) {
+// While a matcher is not restless, time alone neither brings a job to a worker nor takes one back.
+func TestOnlyRestlessMatchersNeedChecking(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(1e9, 0)
@@ -92,7 +92,7 @@ func TestOnlyRestlessSlotsNeedChecking(t *testing.T) {
 				s.Release(jobs[j], now)
 				match(s)
 			}
-			if slices.ContainsFunc(slots, (*Slot[int]).Restless) {
+			if m.Restless() {
 				continue
 			}
 			later := now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "look after")) * time.Second)

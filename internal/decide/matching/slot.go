@@ -22,16 +22,21 @@ const (
 // A Slot is the matching's view of a worker. The caller sets the exported fields, and changes them only while the slot
 // is closed. A closed slot takes no new jobs, but keeps the jobs that it holds.
 type Slot[T any] struct {
-	ID     string           // among slots that end together, those with the lowest ids are filled first
+	ID     string           // among slots with the same end and free resources, those with the lowest ids are filled first
 	Host   corral.Resources // the worker's total resources for jobs
 	EndsAt time.Time        // when the worker stops running jobs
 
-	open    bool
+	in      *Matcher[T] // nil: closed
+	opened  int64       // number of the slot among those that were opened
 	used    corral.Resources
 	running []held[T]
 	waiting []held[T]
+	short   int     // running jobs that were expected to end soon, behind which others may wait
 	keptFor *Job[T] // the only job that the slot takes; nil: any
 	unkept  bool    // the slot was kept free when it was last filled, but no longer is
+	stale   bool    // the slot has changed since it was last filled
+	moved   bool    // the slot is among those for the next arrange
+	node[T]
 }
 
 // held is a job on a slot.
@@ -40,6 +45,9 @@ type held[T any] struct {
 	begun    time.Time     // when the job started, as far as is known, or began to wait
 	expected time.Duration // expected duration when the slot received it
 }
+
+// short reports whether the job was expected to end so soon that others may wait behind it.
+func (h held[T]) short() bool { return h.expected <= prefetchWork }
 
 // Free returns the resources that no job uses.
 func (s *Slot[T]) Free() corral.Resources { return s.Host.Minus(s.used).Most(corral.Resources{}) }
@@ -58,12 +66,16 @@ func (s *Slot[T]) Overdue(now time.Time) []T {
 	return values(s.waiting)
 }
 
-// Restless reports whether time alone may change the results of Match or Overdue for the slot: it has waiting jobs or
-// may soon have some, or it is or was kept free. A dispatcher in real time checks all slots periodically; a simulator
-// in virtual time, where needless checks would dominate the cost, checks only while some slot is restless.
-func (s *Slot[T]) Restless() bool {
-	short := func(h held[T]) bool { return h.expected <= prefetchWork }
-	return len(s.waiting) > 0 || s.keptFor != nil || s.unkept || slices.ContainsFunc(s.running, short)
+// apart reports whether what the slot takes depends on more than its end and its free resources: jobs wait or may wait
+// there, or it is kept free.
+func (s *Slot[T]) apart() bool { return len(s.waiting) > 0 || s.short > 0 || s.keptFor != nil }
+
+// move has the matcher look at the slot's standing again.
+func (s *Slot[T]) move() {
+	if s.in != nil && !s.moved {
+		s.moved = true
+		s.in.moved = append(s.in.moved, s)
+	}
 }
 
 func values[T any](jobs []held[T]) []T {
@@ -78,7 +90,7 @@ func values[T any](jobs []held[T]) []T {
 // running run there, and the jobs in waiting wait there in this order. The running jobs need not fit, because the
 // worker may hold jobs that it accepted under other terms.
 func (s *Slot[T]) Reset(now time.Time, running, waiting []*Job[T]) {
-	s.running, s.waiting, s.used = nil, nil, corral.Resources{}
+	s.running, s.waiting, s.short, s.used = nil, nil, 0, corral.Resources{}
 	for _, j := range running {
 		s.start(held[T]{j, now, j.expect()})
 	}
@@ -92,12 +104,17 @@ func (s *Slot[T]) Reset(now time.Time, running, waiting []*Job[T]) {
 func (s *Slot[T]) Release(j *Job[T], now time.Time) {
 	is := func(h held[T]) bool { return h.job == j }
 	if i := slices.IndexFunc(s.running, is); i >= 0 {
+		if s.running[i].short() {
+			s.short--
+		}
 		s.running = slices.Delete(s.running, i, i+1)
 		s.used = s.used.Minus(j.Needs.Resources)
 	} else if i := slices.IndexFunc(s.waiting, is); i >= 0 {
 		s.waiting = slices.Delete(s.waiting, i, i+1)
 	}
 	s.advance(now)
+	s.stale = true
+	s.move()
 }
 
 // add adds a job to the slot: the job starts if it fits and no other job waits before it.
@@ -122,6 +139,9 @@ func (s *Slot[T]) advance(now time.Time) {
 
 func (s *Slot[T]) start(h held[T]) {
 	s.running = append(s.running, h)
+	if h.short() {
+		s.short++
+	}
 	s.used = s.used.Plus(h.job.Needs.Resources)
 }
 
@@ -135,7 +155,7 @@ func (s *Slot[T]) free(left time.Duration) Resources {
 func (s *Slot[T]) soon(now time.Time, left time.Duration) Resources {
 	r := Resources{s.Host, left - prefetchWork}
 	for _, h := range s.running {
-		if h.expected > prefetchWork || now.Sub(h.begun) > 2*prefetchWork {
+		if !h.short() || now.Sub(h.begun) > 2*prefetchWork {
 			r.Resources = r.Minus(h.job.Needs.Resources)
 		}
 	}
@@ -146,6 +166,7 @@ func (s *Slot[T]) soon(now time.Time, left time.Duration) Resources {
 func (s *Slot[T]) unkeep() {
 	if s.keptFor != nil {
 		s.keptFor.overtaken.slot, s.keptFor = nil, nil
-		s.unkept = true
+		s.unkept, s.stale = true, true
+		s.move()
 	}
 }

@@ -44,7 +44,8 @@ func Stats(waits []corral.Wait, now time.Time) []corral.WaitStats {
 
 // In returns the waits in a queue, and the waits whose queue is unknown. If queue is empty, the queue is unknown, and
 // In returns all waits because any wait may have been in that queue.
-func In(queue string, waits []corral.Wait) (here []corral.Wait) {
+func In(queue string, waits []corral.Wait) []corral.Wait {
+	here := make([]corral.Wait, 0, len(waits))
 	for _, w := range waits {
 		if asked := cmp.Or(w.Queue, w.Default); asked == "" || queue == "" || asked == queue {
 			here = append(here, w)

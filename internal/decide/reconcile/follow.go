@@ -50,10 +50,11 @@ func follow(now time.Time, w World, g corral.Glidein) (Retime, bool) {
 	case p.State.Terminal(), p.Asked != corral.AskNothing:
 		return Retime{}, false // the last known time remains
 	case runs:
-		at = a.StartedAt.Add(after - earlier(w, g)).Truncate(time.Millisecond)
+		sooner := earlier(w, g)
+		at = a.StartedAt.Add(after - sooner).Truncate(time.Millisecond)
 		reason = fmt.Sprintf("it takes over from glidein %d, and was planned %s after that one's start", p.ID,
 			corral.Seconds(after))
-		if sooner := earlier(w, g); sooner > 0 {
+		if sooner > 0 {
 			reason += fmt.Sprintf("; %s sooner, because waits are longer than planned", corral.Seconds(sooner))
 		}
 	case len(p.Attempts) == 0 && p.NotBefore.After(now):

@@ -70,10 +70,9 @@ func expectedWait(w World, g corral.Glidein) corral.Quantile {
 	if g.Overlap == 0 && g.Follows == 0 {
 		return corral.Quantile{}
 	}
-	past := slices.DeleteFunc(slices.Clone(w.Waits), func(p corral.Wait) bool {
+	here := slices.DeleteFunc(queueing.In(cmp.Or(g.Queue, w.Site.Queue), w.Waits), func(p corral.Wait) bool {
 		return p.StartedAt.IsZero() && p.EndedAt.IsZero()
 	})
-	here := queueing.In(cmp.Or(g.Queue, w.Site.Queue), past)
 	if near := queueing.Near(g.Hosts*g.CPUs, here); len(near) > 0 {
 		here = near
 	}

@@ -100,7 +100,7 @@ func (h *ensembleHandlers) create(c *rest.Call) error {
 func (h *ensembleHandlers) draft(
 	ctx context.Context, who access.Caller, in api.NewEnsemble,
 ) (x ensembles.Drafted, err error) {
-	if err = admit.CheckEnsemble(who, in); err != nil {
+	if err = admit.CheckEnsemble(who, &in, time.Now()); err != nil {
 		return x, err
 	}
 	in.Cluster = cmp.Or(in.Cluster, "default")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
@@ -66,7 +67,7 @@ func (h *planHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewPlan) (rest.Step[corral.Plan], error) {
 		row := corral.Plan{Owner: c.Actor(), Auto: in.Auto}
 		var schedule *store.Schedule
-		err := admit.CheckPlan(c.Caller(), &in)
+		err := admit.CheckPlan(c.Caller(), &in, time.Now())
 		if err == nil {
 			err = h.UntilStop(ctx, func(ctx context.Context) (err error) {
 				schedule, err = h.draft(ctx, &in, &row)
@@ -82,7 +83,7 @@ func (h *planHandlers) create(c *rest.Call) error {
 				return row, nil
 			}}, nil
 		}
-		return h.keep(row, schedule), nil
+		return h.keep(ctx, row, schedule, in.Apply)
 	})
 }
 
@@ -115,23 +116,38 @@ func (h *planHandlers) draft(ctx context.Context, in *api.NewPlan, row *corral.P
 	return h.desk.Draft(ctx, &planning.Request{NewPlan: *in, Flow: flow}, cluster, sites, row)
 }
 
-// keep returns the step that stores a plan, together with a schedule that is stored apart from it.
-func (h *planHandlers) keep(row corral.Plan, schedule *store.Schedule) rest.Step[corral.Plan] {
+// keep returns the step that stores a plan, together with a schedule that is stored apart from it. With apply, the step
+// also requests the pilots of a feasible plan. The schedule is discarded unless the step is written.
+func (h *planHandlers) keep(ctx context.Context, row corral.Plan, schedule *store.Schedule, apply bool) (
+	rest.Step[corral.Plan], error,
+) {
+	begin := func(_ *store.Tx, made corral.Plan) (corral.Plan, error) { return made, nil }
+	discard := func() {
+		if err := schedule.Discard(h.Life); err != nil {
+			h.Log.Error("removing the schedule of a plan that was not created failed: the next start tries again",
+				"error", err)
+		}
+	}
+	if apply && row.State == corral.PlanReady {
+		var err error
+		if begin, err = h.beginning(ctx, row); err != nil {
+			discard()
+			return rest.Step[corral.Plan]{}, err
+		}
+	}
 	return rest.Step[corral.Plan]{
 		Write: func(tx *store.Tx) (corral.Plan, error) {
 			made, err := admit.Plan(tx, row)
 			if err == nil {
 				err = schedule.Keep(tx, made)
 			}
-			return made, err
-		},
-		Undo: func() {
-			if err := schedule.Discard(h.Life); err != nil {
-				h.Log.Error("removing the schedule of a plan that was not created failed: the next start tries again",
-					"error", err)
+			if err != nil {
+				return made, err
 			}
+			return begin(tx, made)
 		},
-	}
+		Undo: discard,
+	}, nil
 }
 
 // about finds the cluster and the sites that an owner's plan may use.
@@ -205,10 +221,7 @@ func (h *planHandlers) provision(c *rest.Call) error {
 		if err != nil {
 			return rest.Step[corral.Plan]{}, err
 		}
-		document, err := plan.Decode(p)
-		if err == nil {
-			err = h.canJoin(ctx, p, document)
-		}
+		begin, err := h.beginning(ctx, p)
 		if err != nil {
 			return rest.Step[corral.Plan]{}, err
 		}
@@ -216,15 +229,30 @@ func (h *planHandlers) provision(c *rest.Call) error {
 			if p, err = h.Find(c, tx); err != nil || p.State == corral.PlanProvisioned {
 				return p, err
 			}
-			if p, err = admit.Provision(tx, p); err != nil {
-				return p, err
-			}
-			if err = provision.CheckOpen(tx, p, document); err == nil {
-				err = provision.Begin(tx, p, document, h.cfg.Machine)
-			}
-			return p, err
+			return begin(tx, p)
 		})
 	})
+}
+
+// beginning returns the step that moves a plan to PROVISIONED and requests its pilots. It fails if their workers cannot
+// join the cluster, which is determined outside the transaction.
+func (h *planHandlers) beginning(ctx context.Context, row corral.Plan) (
+	func(*store.Tx, corral.Plan) (corral.Plan, error), error,
+) {
+	document, err := plan.Decode(row)
+	if err == nil {
+		err = h.canJoin(ctx, row, document)
+	}
+	return func(tx *store.Tx, p corral.Plan) (corral.Plan, error) {
+		p, err := admit.Provision(tx, p)
+		if err == nil {
+			err = cmp.Or(provision.CheckTime(p, document), provision.CheckOpen(tx, p, document))
+		}
+		if err == nil {
+			err = provision.Begin(tx, p, document, h.cfg.Machine)
+		}
+		return p, err
+	}, err
 }
 
 // canJoin returns an error with the reason if the workers of a READY plan's pilots cannot join its cluster.

@@ -283,6 +283,75 @@ func TestProvision(t *testing.T) {
 	}
 }
 
+// TestPlansThatAreApplied: a plan and its pilots are created together, once for each key.
+func TestPlansThatAreApplied(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	in := newPlan()
+	in.Apply = true
+	row := must(f.CreatePlan(t.Context(), in, "once"))(t)
+	samePlan(t, "a repetition with the key", must(f.CreatePlan(t.Context(), in, "once"))(t), row)
+	samePlan(t, "a repetition by id", must(f.ProvisionPlan(t.Context(), row.ID))(t), row)
+	all := must(f.Glideins(t.Context(), api.Filter{}))(t)
+	if pilots := documentOf(t, row).Pilots; row.State != corral.PlanProvisioned || len(all) != len(pilots) {
+		t.Errorf("plan is %s, with %d glideins for %d pilots", row.State, len(all), len(pilots))
+	}
+
+	in.Goal.Deadline = corral.Seconds(time.Second)
+	if row := must(f.CreatePlan(t.Context(), in, ""))(t); row.State != corral.PlanInfeasible {
+		t.Errorf("a plan that is out of reach is %s", row.State)
+	}
+	if n := len(must(f.Glideins(t.Context(), api.Filter{}))(t)); n != len(all) {
+		t.Errorf("%d glideins, want %d", n, len(all))
+	}
+	in.Goal.Deadline, in.DryRun = 0, true
+	_, err := f.CreatePlan(t.Context(), in, "")
+	wantKind(t, "a dry run", err, corral.Invalid, "apply")
+}
+
+// TestRefusedPilotsLeaveNoPlan: if the pilots of a plan that is applied at once are refused, the plan is not stored.
+func TestRefusedPilotsLeaveNoPlan(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	must(f.ScaleCluster(t.Context(), "default", newScale()))(t)
+	in := newPlan()
+	in.Apply = true
+	_, err := f.CreatePlan(t.Context(), in, "")
+	wantKind(t, "on a cluster that is scaled", err, corral.Conflict, "cluster")
+	if all := must(f.Plans(t.Context(), api.Filter{All: true}))(t); len(all) != 0 {
+		t.Errorf("%d plans were created", len(all))
+	}
+}
+
+// TestDeadlinesThatAreInstants: a plan counts from when it is made, a little early, and keeps the instant.
+func TestDeadlinesThatAreInstants(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	in := newPlan()
+	in.Goal = plan.Goal{DeadlineAt: time.Now().Add(10 * time.Hour).UTC()}
+	goal := documentOf(t, must(f.CreatePlan(t.Context(), in, ""))(t)).Goal
+	if d := time.Duration(goal.Deadline); !goal.DeadlineAt.Equal(in.Goal.DeadlineAt) || goal.Objective != plan.Cost ||
+		d > 10*time.Hour-time.Minute || d < 9*time.Hour {
+		t.Errorf("the goal is %+v", goal)
+	}
+	for says, edit := range map[string]func(*plan.Goal){
+		"has passed":                     func(g *plan.Goal) { g.DeadlineAt = time.Now().Add(-time.Second) },
+		"cannot be used with deadline_s": func(g *plan.Goal) { g.Deadline = corral.Seconds(time.Hour) },
+		"is more than 8784h0m0s ahead":   func(g *plan.Goal) { g.DeadlineAt = g.DeadlineAt.AddDate(2, 0, 0) },
+	} {
+		wrong := in
+		edit(&wrong.Goal)
+		_, err := f.CreatePlan(t.Context(), wrong, "")
+		wantKind(t, says, err, corral.Invalid, "deadline_at")
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %s", err, says)
+		}
+	}
+}
+
 // TestProvisionIsWhole: if one glidein is impossible, none is created, and the plan stays READY. A PROVISIONED plan
 // stays PROVISIONED, regardless of changes at its site.
 func TestProvisionIsWhole(t *testing.T) {

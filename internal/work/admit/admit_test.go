@@ -263,4 +263,13 @@ func TestBalance(t *testing.T) {
 	}
 	w.refused("a pilot of four hours", corral.Unsatisfiable, "site home", reserve(4*time.Hour))
 	w.write(reserve(time.Hour))
+
+	// A pilot without a plan is admitted as long as its first minute can be paid for.
+	alone := func(tx *store.Tx) error { return store.Done(admit.Glidein(tx, newPilot("ann", own))) }
+	w.write(alone)
+	w.write(func(tx *store.Tx) (err error) {
+		own.site, err = tx.SetSite(own.site.ID, func(s *corral.Site) { s.Allocation = "1SU" })
+		return err
+	})
+	w.refused("a pilot when all is reserved", corral.Unsatisfiable, "site home", alone)
 }

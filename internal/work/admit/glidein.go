@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -36,6 +37,9 @@ func Glidein(tx *store.Tx, p GlideinRequest) (corral.Glidein, error) {
 	c.possible = func() (err error) {
 		if g, err = Place(p, tx.Now()); err == nil {
 			err = request.CheckLabels(g.Labels, p.Labels...)
+		}
+		if err == nil && !slices.Contains(p.Labels, corral.PlanLabel) { // of a plan: see Reserve
+			err = affordable(tx, p.Site, g)
 		}
 		return err
 	}

@@ -3,6 +3,7 @@ package admit
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
@@ -87,6 +88,33 @@ func Reserve(tx *store.Tx, id corral.PlanID, pilots []plan.Pilot, glideins []cor
 		}
 	}
 	return err
+}
+
+// shortest is the time for which a pilot outside plans must be affordable to be requested. It ends in time if the
+// balance of its site is used up before its walltime.
+const shortest = time.Minute
+
+// affordable refuses a pilot outside plans if the balance of its site does not pay for its first minute, or for the
+// first period that is billed.
+func affordable(tx *store.Tx, site corral.Site, g corral.Glidein) error {
+	if site.Allocation == "" {
+		return nil
+	}
+	l, err := tx.Ledger(site.ID)
+	if err != nil {
+		return err
+	}
+	tariff, _, err := cost.TermsOf(site.SiteTerms)
+	if err != nil {
+		return err
+	}
+	_, least := plan.Tariff(tariff).Bill(plan.Pilot{Shape: g.Shape, End: corral.Seconds(shortest)})
+	if left := l.Left(); left != nil && *left < least {
+		err = corral.Errorf(corral.Unsatisfiable, "the pilot costs %s at least, and %s of the allocation of %s is left; "+
+			"raise it by `corral site set %s --allocation`", cost.Amount{Money: least, Unit: l.Unit},
+			cost.Amount{Money: *left, Unit: l.Unit}, site.Allocation, site.Name)
+	}
+	return atSite(site, err)
 }
 
 // atSite adds the site to an error.

@@ -52,18 +52,18 @@ func hostPaths(who access.Caller, in api.NewRun) error {
 		access.Place{Field: "rescue", Path: in.Rescue})
 }
 
-// CheckPlan checks a caller's request for a plan, and fills in the objective if it is missing.
-func CheckPlan(who access.Caller, in *api.NewPlan) error {
-	err := request.CheckPlan(in)
+// CheckPlan checks a caller's request for a plan, and fills in what request.CheckPlan does.
+func CheckPlan(who access.Caller, in *api.NewPlan, now time.Time) error {
+	err := request.CheckPlan(in, now)
 	if err == nil && in.NextRun != nil {
 		err = hostPaths(who, in.NextRun.Request(*in))
 	}
 	return err
 }
 
-// CheckEnsemble checks a caller's request for an ensemble, without reading its workflows.
-func CheckEnsemble(who access.Caller, in api.NewEnsemble) error {
-	err := request.CheckEnsemble(in)
+// CheckEnsemble checks a caller's request for an ensemble, without reading its workflows, and fills in its deadline.
+func CheckEnsemble(who access.Caller, in *api.NewEnsemble, now time.Time) error {
+	err := request.CheckEnsemble(in, now)
 	for _, m := range in.Workflows {
 		if err == nil {
 			err = access.CheckPaths(who, access.Place{Field: "source_dir", Path: m.SourceDir})

@@ -258,6 +258,7 @@ func (d Direction) with(choice json.RawMessage) (Direction, error) {
 	}
 	live := d.Problem
 	live.Machines.Ends = cmp.Or(live.Machines.Ends, live.Deadline) // any pilot may fail
+	live.Explain = true
 	d.Policy, d.Patient, d.Static = c.Policy(live), c.Algorithm == rehearsal.WADPDS, c.Algorithm == rehearsal.SPSS
 	return d, nil
 }

@@ -23,8 +23,12 @@ func answered(ctx context.Context, q algorithm.Question, in api.NewPlan) (*plan.
 			return nil, corral.ErrorAt(corral.Unsatisfiable, "hedge", "%s", made.Reasons[len(made.Reasons)-1])
 		}
 	}
-	if err != nil || !in.Compare || !made.Feasible {
+	if err != nil || !made.Feasible {
 		return made, err
+	}
+	made.Odds = q.Model.Odds(ctx, made, in.Seed)
+	if !in.Compare {
+		return made, context.Cause(ctx)
 	}
 	if made.Comparison, err = q.Model.Compare(ctx, made, in.Seed); err != nil {
 		return nil, err

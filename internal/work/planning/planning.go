@@ -121,6 +121,8 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 	if err != nil {
 		return nil, err
 	}
+	var left []string
+	problem.Cluster, left = provision.LearnedLeave(problem.Cluster, facts)
 	share := montecarlo.WaitShare(in.Goal, len(problem.Work.Tasks))
 	var assumed []string
 	if problem.Sites, assumed = provision.Sites(facts, provision.CautionOf(in.Goal, share),
@@ -151,7 +153,7 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 	if err != nil {
 		return nil, err
 	}
-	made.Reasons = slices.Concat(made.Reasons, provision.Travelling(problem.Work, made), reasons, assumed, said, seen)
+	made.Reasons = slices.Concat(made.Reasons, provision.Travelling(problem.Work, made), reasons, left, assumed, said, seen)
 	complete(made, in.NewPlan, sites, plan.Evidence{Estimates: basis.Estimates, Priors: provision.Priors(facts)})
 	return made, nil
 }

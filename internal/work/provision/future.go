@@ -63,6 +63,16 @@ func (f Facts) ahead(now time.Time) (said []string) {
 	return said
 }
 
+// CheckTime refuses a plan whose deadline is an instant, and which begins too late to end by then.
+func CheckTime(row corral.Plan, p *plan.Plan) error {
+	at, end := p.Goal.DeadlineAt, row.BeganAt.Add(time.Duration(p.Makespan))
+	if at.IsZero() || !end.After(at) {
+		return nil
+	}
+	return corral.ErrorAt(corral.Unsatisfiable, "plan", "it would end at %s if it began now, after its deadline at "+
+		"%s: make the plan again", end.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
+}
+
 // CheckOpen refuses a pilot that would be held during maintenance that its site has announced. It is called within the
 // transaction that begins p, the plan of a row: the plan may have been made before the announcement, or may begin too
 // late to end before the maintenance.

@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/plan/planner/revision"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // Runs provides the remaining work of runs, and reports their expected ends; run.Manager implements it.
@@ -115,6 +117,7 @@ func horizon(pause, took time.Duration) time.Duration { return 2*pause + max(pau
 func (r *Reviser) look(ctx context.Context, pause time.Duration) (busy bool, err error) {
 	all, err := store.ReadWhole(ctx, r.db, under)
 	r.forget(all)
+	all = slices.DeleteFunc(all, func(u underway) bool { return u.run.ID == 0 && !r.limited(ctx, u) })
 	allotted := r.allotted(ctx, all, pause)
 	r.hurry = false
 	for _, u := range all {
@@ -123,16 +126,20 @@ func (r *Reviser) look(ctx context.Context, pause time.Duration) (busy bool, err
 			r.lg.Warn("a plan could not be revised", "plan", u.plan.ID, "error", err)
 		}
 	}
-	return busy, err
+	guarded, failed := r.allocations(ctx, pause)
+	return busy || guarded, errors.Join(err, failed)
+}
+
+// limited reports whether a plan has a budget.
+func (r *Reviser) limited(ctx context.Context, u underway) bool {
+	said, ok := r.read(ctx, u.plan, time.Now())
+	return ok && said.document.Goal.Budget != nil
 }
 
 // allotted returns how long a check may search for pilots for each plan. A result of 0 means without limit, because no
 // plan has a budget for which the next check would be too late.
 func (r *Reviser) allotted(ctx context.Context, all []underway, pause time.Duration) time.Duration {
-	budget := slices.ContainsFunc(all, func(u underway) bool {
-		said, ok := r.read(ctx, u.plan, time.Now())
-		return ok && said.document.Goal.Budget != nil
-	})
+	budget := slices.ContainsFunc(all, func(u underway) bool { return r.limited(ctx, u) })
 	each := search(pause) / time.Duration(max(1, len(all)))
 	switch {
 	case !budget:
@@ -143,27 +150,27 @@ func (r *Reviser) allotted(ctx context.Context, all []underway, pause time.Durat
 	return each
 }
 
-// underway is a plan together with its run.
+// underway is a plan together with its run. A plan without a run to revise it for is watched for its budget only.
 type underway struct {
 	plan corral.Plan
-	run  corral.Run
+	run  corral.Run // ID 0: none is in progress, or the plan is not automatic
 }
 
-// under lists the plans to revise, each with its run in progress.
+// under lists the provisioned plans, automatic ones with their runs in progress.
 func under(tx *store.WholeTx) (all []underway, err error) {
 	plans, err := tx.Provisioned()
 	for _, p := range plans {
-		if err != nil || !p.Auto {
-			continue
-		}
 		var runs []corral.Run
-		runs, err = tx.Owner(p.Owner).Runs(store.RunFilter{Labels: labelled(p)})
-		for _, run := range runs {
+		if p.Auto && err == nil {
+			runs, err = tx.Owner(p.Owner).Runs(store.RunFilter{Labels: labelled(p)})
+		}
+		u := underway{plan: p}
+		for _, run := range slices.Backward(runs) {
 			if run.State == corral.RunRunning {
-				all = append(all, underway{p, run})
-				break
+				u.run = run
 			}
 		}
+		all = append(all, u)
 	}
 	return all, err
 }
@@ -174,7 +181,10 @@ func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, 
 	if !ok {
 		return ctx.Err()
 	}
-	flow, progress, err := r.runs.Left(access.With(ctx, access.For(u.plan.Owner)), u.run.ID)
+	flow, progress, err := nothing, []execution.Progress(nil), error(nil)
+	if u.run.ID != 0 {
+		flow, progress, err = r.runs.Left(access.With(ctx, access.For(u.plan.Owner)), u.run.ID)
+	}
 	if err != nil {
 		return err
 	}
@@ -199,6 +209,9 @@ func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, 
 	}
 	return r.carryOut(ctx, s, v, d)
 }
+
+// nothing is the work of a plan without a run.
+var nothing = &workflow.Workflow{Graph: new(dag.Graph)}
 
 // expect reports the expected end of a run: the prediction from which a revision is made, and which it records.
 func (r *Reviser) expect(u underway, p revision.Prediction) {

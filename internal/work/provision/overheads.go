@@ -9,32 +9,67 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// fewStarts is the minimum number of a site's pilots that must have provided workers before their start-up times are
-// used.
-const fewStarts = 3
+// fewPilots is the minimum number of a site's pilots whose times are known before these times are used.
+const fewPilots = 3
 
-// latestStarts is the number of most recent start-up times that are used; older times are ignored, because packages and
+// latestPilots is the number of most recent pilots whose times are used; older ones are ignored, because packages and
 // file systems change.
-const latestStarts = 50
+const latestPilots = 50
 
 // overhead returns the time from the start of a pilot's job at the site to the arrival of its workers in the cluster:
 // the time that the given share of earlier pilots did not exceed. If there were too few earlier pilots, the time is an
 // assumption, and learned is 0.
 func (f Facts) overhead(share float64) (d time.Duration, learned int) {
+	d, learned = f.latest(share, func(w corral.Wait) (from, to time.Time) { return w.StartedAt, w.WorkersAt })
+	if learned == 0 {
+		d = f.Site.System().StartUp
+	}
+	return d, learned
+}
+
+// leaving returns the time from the request to a pilot at the site to leave until the end of its job: the time that the
+// given share of earlier pilots did not exceed. learned is 0 if there were too few. cancelled selects pilots that ended
+// without finishing their tasks.
+func (f Facts) leaving(share float64, cancelled bool) (d time.Duration, learned int) {
+	return f.latest(share, func(w corral.Wait) (from, to time.Time) {
+		if w.Outcome == corral.OutcomeRemoved || w.Outcome == corral.OutcomeDrained && !cancelled {
+			return w.AskedAt, w.EndedAt
+		}
+		return from, to
+	})
+}
+
+// latest returns the quantile of an interval of the site's latest pilots, without those in which its beginning or end
+// is not known, and their number, or 0 if there are too few.
+func (f Facts) latest(share float64, interval func(corral.Wait) (from, to time.Time)) (time.Duration, int) {
 	var took []time.Duration
 	for _, w := range slices.Backward(f.Waits) {
-		if len(took) == latestStarts {
+		if len(took) == latestPilots {
 			break
 		}
-		if !w.StartedAt.IsZero() && !w.WorkersAt.IsZero() {
-			took = append(took, max(0, w.WorkersAt.Sub(w.StartedAt))) // the site's clock may be ahead
+		if from, to := interval(w); !w.StartedAt.IsZero() && !from.IsZero() && !to.IsZero() {
+			took = append(took, max(0, to.Sub(from))) // the site's clock may be ahead
 		}
 	}
-	if len(took) < fewStarts {
-		return f.Site.System().StartUp, 0
+	if len(took) < fewPilots {
+		return 0, 0
 	}
 	slices.Sort(took)
 	return took[min(len(took)-1, int(share*float64(len(took))))].Round(time.Millisecond), len(took)
+}
+
+// LearnedLeave returns a cluster's model in which a released pilot holds its hosts as long as the median of earlier
+// pilots did at the slowest of the sites, and describes that basis.
+func LearnedLeave(c plan.Cluster, facts []Facts) (plan.Cluster, []string) {
+	var learned []string
+	for _, f := range facts {
+		if took, n := f.leaving(0.5, false); took > c.Leave {
+			c.Leave = took
+			learned = []string{fmt.Sprintf("a pilot that is released holds its hosts %s more, as learned from %s at "+
+				"site %s", took, counted(n, "pilot"), f.Site.Name)}
+		}
+	}
+	return c, learned
 }
 
 // LearnedCluster returns a plan's model of a cluster based on the reports of its runs, latest last, and describes that

@@ -46,6 +46,38 @@ func TestStartUp(t *testing.T) {
 	}
 }
 
+// TestLeave: how long a released pilot holds its hosts is based on earlier pilots that were asked to leave, at the
+// slowest of the sites, and is not shorter than assumed.
+func TestLeave(t *testing.T) {
+	t.Parallel()
+	left := func(o corral.Outcome, after time.Duration) corral.Wait {
+		w := joined(0)
+		w.Outcome, w.AskedAt = o, w.StartedAt.Add(time.Hour)
+		w.EndedAt = w.AskedAt.Add(after)
+		return w
+	}
+	drained, idle := corral.OutcomeDrained, corral.OutcomeIdle
+	few := []corral.Wait{left(drained, 3*time.Second), left(corral.OutcomeRemoved, 5*time.Second), left(idle, time.Hour)}
+	for _, tc := range []struct {
+		name  string
+		waits []corral.Wait
+		want  time.Duration
+		says  string
+	}{
+		{"too few", few, 1200 * time.Millisecond, ""},
+		{"enough", append(few, left(drained, 4*time.Second)), 4 * time.Second, "holds its hosts 4s more, as learned from 3 pilots"},
+		{"sooner than assumed", append(few, left(drained, 0), left(drained, 0), left(drained, 0)),
+			1200 * time.Millisecond, ""},
+	} {
+		f, slow := hpc(), hpc()
+		slow.Waits = tc.waits
+		c, said := provision.LearnedLeave(provision.Cluster(corral.Condor, false), []provision.Facts{f, slow, f})
+		if c.Leave != tc.want || !strings.Contains(strings.Join(said, "\n"), tc.says) || tc.says == "" && len(said) > 0 {
+			t.Errorf("%s: %s, said %q, want %s and %q", tc.name, c.Leave, said, tc.want, tc.says)
+		}
+	}
+}
+
 // TestDefaultQueueWaits: a job that named no queue waited in the site's default queue, whose waits are only assumed for
 // other queues.
 func TestDefaultQueueWaits(t *testing.T) {

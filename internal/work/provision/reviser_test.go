@@ -654,7 +654,7 @@ func TestNewsIsRecorded(t *testing.T) {
 	}
 }
 
-// TestPlanIsReadOnce: a plan's promise is read at the first check, and forgotten when the plan's run is over.
+// TestPlanIsReadOnce: a plan's promise is read at the first check, and forgotten when the plan is released.
 func TestPlanIsReadOnce(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, `{}`, true)
@@ -664,7 +664,7 @@ func TestPlanIsReadOnce(t *testing.T) {
 			t.Fatalf("%d plans are remembered, %v; want one", len(r.said), err)
 		}
 	}
-	s.write(func(tx *store.Tx) error { _, err := tx.MoveRun(s.run.ID, corral.RunFail, ""); return err })
+	s.write(func(tx *store.Tx) error { _, err := tx.MovePlan(s.plan.ID, corral.PlanRelease, ""); return err })
 	if _, err := r.look(t.Context(), time.Second); err != nil || len(r.said) != 0 {
 		t.Errorf("%d plans are remembered, %v; want none", len(r.said), err)
 	}

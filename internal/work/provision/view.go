@@ -142,19 +142,11 @@ func (s sight) busy() map[corral.GlideinID]bool {
 // since returns the time from the plan's beginning to an instant.
 func (s sight) since(at time.Time) time.Duration { return at.Sub(s.plan.BeganAt) }
 
-// The time for which a pilot still holds its hosts after it was ordered to end at once: until the order has reached it,
-// its tasks have been killed and its job has left the queue.
-const (
-	graceHere  = 2 * time.Second
-	graceThere = 15 * time.Second
-)
-
 // view converts the sight to the input of a decision.
 func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) {
 	document := s.document
-	v := revision.View{Now: s.since(s.now).Round(time.Millisecond), Goal: document.Goal,
-		Promise: time.Duration(document.Makespan), Before: s.before(), Grace: graceHere,
-		Guesses: plan.Guesses(document.Estimates)}
+	v := revision.View{Now: s.since(s.now).Round(time.Millisecond), Goal: document.Goal.From(s.plan.BeganAt),
+		Promise: time.Duration(document.Makespan), Before: s.before(), Guesses: plan.Guesses(document.Estimates)}
 	v.Shape = document.Asked.Shape
 	v.Problem.Sites, v.Without = s.sites()
 	v.Problem.Cluster = clusterOf(s.cluster.Kind, s.run.Options.Stream, document)
@@ -164,9 +156,7 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 		return v, err
 	}
 	for _, f := range s.facts {
-		if !f.Site.System().Queueless {
-			v.Grace = graceThere
-		}
+		v.Grace = max(v.Grace, f.grace())
 	}
 	v.Problem.Work = s.asPlanned(work)
 	v.Problem.Cluster = ofTask(v.Problem, s.run.Options.Clustering)
@@ -174,7 +164,12 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 	second := hedging.Uncounted(s.glideins)
 	for _, g := range s.glideins {
 		q, ok := s.pilot(g, v.Problem, idle)
-		if !ok || second[g.ID] {
+		if !ok {
+			continue
+		}
+		v.Beside = append(v.Beside, others(q, g, s.plan.BeganAt)...)
+		if second[g.ID] {
+			v.Beside = append(v.Beside, q)
 			continue
 		}
 		before, follows := of[g.Follows]
@@ -302,32 +297,7 @@ func stayLeft(g corral.Glidein, now time.Time) time.Duration {
 }
 
 // phase sets the progress of a pilot, from its glidein's last attempt.
-func (s sight) phase(q *revision.Pilot, g corral.Glidein) {
-	if len(g.Attempts) > 0 {
-		a := g.Attempts[len(g.Attempts)-1]
-		if !a.SubmittedAt.IsZero() {
-			q.Submit, q.Phase = corral.Seconds(max(0, s.since(a.SubmittedAt))), revision.Queued
-		}
-		if !a.StartedAt.IsZero() {
-			q.Began, q.Phase = max(0, s.since(a.StartedAt)), revision.Booting
-		}
-		if a.Workers > 0 {
-			q.Phase = revision.Working
-		}
-		if !a.Live() {
-			q.Ended, q.Phase = s.since(a.EndedAt), revision.Gone
-		}
-	}
-	switch {
-	case g.State.Terminal():
-		q.Phase = revision.Gone
-		q.Ended = max(q.Ended, q.Began)
-	case g.Asked != corral.AskNothing && q.Phase < revision.Booting:
-		q.Phase = revision.Gone
-	case g.Asked != corral.AskNothing && q.Phase < revision.Gone:
-		q.Phase = revision.Leaving
-	}
-}
+func (s sight) phase(q *revision.Pilot, g corral.Glidein) { phase(q, g, s.plan.BeganAt) }
 
 // tasks fills in the progress of the tasks.
 func (s sight) tasks(v *revision.View, of map[corral.GlideinID]int) {

@@ -31,13 +31,23 @@ func WhatIf(sites []plan.Site, in plan.WhatIf) (said []string, err error) {
 			s.Overhead = time.Duration(*in.Overhead).Round(time.Millisecond)
 			s.Wait, s.Waits = func(plan.Shape) time.Duration { return 0 }, nil
 		}
+		if in.QueueWait != nil {
+			wait := time.Duration(*in.QueueWait).Round(time.Millisecond)
+			s.Wait, s.Waits = func(plan.Shape) time.Duration { return wait }, nil
+		}
 	}
 	for _, given := range []struct{ what, value string }{{"the price", in.Price}, {"billing by", in.Billing}} {
 		if given.value != "" {
 			said = append(said, fmt.Sprintf("%s %s is assumed, as asked", given.what, given.value))
 		}
 	}
-	if in.Overhead != nil {
+	switch {
+	case in.QueueWait != nil && in.Overhead != nil:
+		said = append(said, fmt.Sprintf("a wait of %s and %s of start-up are assumed for every pilot, as requested",
+			*in.QueueWait, *in.Overhead))
+	case in.QueueWait != nil:
+		said = append(said, fmt.Sprintf("a wait of %s is assumed for every pilot, as requested", *in.QueueWait))
+	case in.Overhead != nil:
 		said = append(said, fmt.Sprintf("%s of start-up, and no wait, is assumed of every pilot, as asked",
 			*in.Overhead))
 	}

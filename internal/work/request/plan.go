@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
@@ -12,9 +13,10 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// CheckPlan checks a request for a plan, and sets a missing objective: the minimum cost if there is a deadline, the
+// CheckPlan checks a request for a plan. It computes the duration of a deadline that is an instant, and sets a missing
+// objective: the minimum cost if there is a deadline, the
 // minimum makespan if there is only a budget, and otherwise a tradeoff of both, with equal weights by default.
-func CheckPlan(in *api.NewPlan) error {
+func CheckPlan(in *api.NewPlan, now time.Time) error {
 	var k checker
 	g := &in.Goal
 	k.invalid(len(in.Workflow) == 0 && in.Run == 0, "workflow", "missing")
@@ -22,6 +24,8 @@ func CheckPlan(in *api.NewPlan) error {
 		"workflow: leave out the workflow")
 	k.invalid(in.Clustering != "" && in.Run != 0, "clustering", "the run has already assigned its tasks to jobs")
 	k.invalid(g.Deadline < 0, "deadline_s", "%s is not a positive duration", g.Deadline)
+	k.instant(g.DeadlineAt, g.Deadline, now)
+	*g = g.Planned(now)
 	if g.Budget != nil {
 		k.invalid(g.Budget.Money <= 0, "budget", "the budget must be positive")
 		if _, err := cost.ParseAmount(g.Budget.String()); err != nil { // ParseAmount also checks the unit
@@ -40,6 +44,7 @@ func CheckPlan(in *api.NewPlan) error {
 	if _, err := clustering.Parse(in.Clustering); err != nil {
 		k.keep(corral.ErrorAt(corral.Invalid, "clustering", "%w", err))
 	}
+	k.invalid(in.Apply && in.DryRun, "apply", "a dry run requests nothing: leave out apply or dry_run")
 	k.sites(in.Sites)
 	checkSources(&k, "profiles", in.Profiles)
 	checkWhatIf(&k, in)
@@ -58,6 +63,17 @@ func CheckPlan(in *api.NewPlan) error {
 	return k.err
 }
 
+// instant checks a deadline that is given as an instant.
+func (k *checker) instant(at time.Time, within corral.Seconds, now time.Time) {
+	if at.IsZero() {
+		return
+	}
+	k.invalid(within != 0, "deadline_at", "cannot be used with deadline_s")
+	k.invalid(!at.After(now), "deadline_at", "%s has passed", at.Format(time.RFC3339))
+	k.invalid(at.After(now.Add(time.Duration(maxSpan))), "deadline_at", "%s is more than %s ahead",
+		at.Format(time.RFC3339), maxSpan)
+}
+
 // checkWhatIf checks the algorithm and the assumptions of a plan.
 func checkWhatIf(k *checker, in *api.NewPlan) {
 	k.invalid(in.Algorithm != "" && !slices.Contains(plan.Algorithms, in.Algorithm), "algorithm",
@@ -68,4 +84,5 @@ func checkWhatIf(k *checker, in *api.NewPlan) {
 	}
 	k.keep(err)
 	k.invalid(in.Overhead != nil && *in.Overhead < 0, "overhead_s", "%s is negative", in.Overhead)
+	k.invalid(in.QueueWait != nil && *in.QueueWait < 0, "queue_wait_s", "%s is negative", in.QueueWait)
 }

@@ -38,7 +38,7 @@ func TestObjectiveOfAPlan(t *testing.T) {
 			plan.Goal{Objective: plan.CPUs, Deadline: hour}},
 	} {
 		in := api.NewPlan{Workflow: json.RawMessage(`{}`), Goal: tc.given}
-		if err := CheckPlan(&in); err != nil {
+		if err := CheckPlan(&in, time.Now()); err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 		if diff := cmp.Diff(tc.want, in.Goal); diff != "" {
@@ -73,7 +73,7 @@ func TestCheckPlanRefuses(t *testing.T) {
 	} {
 		in := api.NewPlan{Workflow: json.RawMessage(`{}`)}
 		tc.edit(&in)
-		err := CheckPlan(&in)
+		err := CheckPlan(&in, time.Now())
 		if p := api.ProblemOf(err); err == nil || p.Kind != corral.Invalid || p.Place != tc.place ||
 			!strings.Contains(p.Detail, tc.says) {
 			t.Errorf("%s: %v, want it to say %q", tc.place, err, tc.says)

@@ -37,10 +37,11 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 		}
 		x := &p.Pilots[i]
 		s := q.Model.Site(x.Site, x.Queue)
-		if x.Submit > 0 && !chained(p.Pilots, i) && !(room && e.wait(s, x)) {
+		if x.Submit > q.Goal.NotBefore && !q.Goal.Static && !chained(p.Pilots, i) && !(room && e.wait(s, x)) {
 			was := *x
-			if e.advance(s, x); plan.Peak(p.Pilots, x.Site) > s.CPUs {
-				*x = was // the site does not allow that many cpus at once
+			if e.advance(s, x); plan.Peak(p.Pilots, x.Site) > s.CPUs ||
+				q.Goal.MaxCPUs > 0 && plan.PeakBeside(p.Pilots, q.Model.Present) > q.Goal.MaxCPUs {
+				*x = was // neither the site nor the goal allows more cpus at once
 			} else if x.Submit < was.Submit {
 				e.early++
 			}
@@ -54,7 +55,7 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 		return made, nil
 	}
 	for i := range p.Pilots {
-		p.Pilots[i].MinStay = q.Model.Cluster.MinStay(p.Pilots[i])
+		p.Pilots[i].MinStay = q.Model.Cluster.MinStay(q.Goal, p.Pilots[i])
 	}
 	q.Model.Tally(&p)
 	played, ok := &p, true
@@ -91,7 +92,7 @@ func (e *hurry) wait(s *plan.Site, x *plan.Pilot) bool {
 	}
 	arrival := e.rooms[s].Arrival(time.Duration(x.Start), time.Duration(x.Walltime), x.HeldCPUs())
 	// Pilots are submitted in the order of their starts, as in plan.Line.
-	x.Submit = max(corral.Seconds(arrival), e.last[s])
+	x.Submit = max(corral.Seconds(arrival), e.last[s], e.Goal.NotBefore)
 	x.Early, e.last[s] = x.Submit < x.Start, x.Submit
 	e.waiting++
 	return true
@@ -122,7 +123,7 @@ func (e *hurry) advance(s *plan.Site, x *plan.Pilot) {
 		return
 	}
 	wanted := virtual.Wanted{Start: time.Duration(x.Start), Length: time.Duration(x.Walltime), Processors: x.HeldCPUs()}
-	early, err := virtual.Plan(0, wanted, s.Walltime, odds)
+	early, err := virtual.Plan(time.Duration(e.Goal.NotBefore), wanted, s.Walltime, odds)
 	if err != nil || early.At >= time.Duration(x.Submit) {
 		return
 	}

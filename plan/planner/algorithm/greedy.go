@@ -27,8 +27,8 @@ type stage struct {
 }
 
 // stages cuts a workflow into stages for each site. A level joins the previous one if their widths round to the same
-// power of two, or if the previous stage takes less than shortestStage at the first site.
-func stages(p plan.Problem) [][]*stage {
+// power of two, or if the previous stage takes less than shortestStage at the first site. A static plan has one stage.
+func stages(p plan.Problem, static bool) [][]*stage {
 	parts := make([][]*stage, len(p.Sites)) // :: site → stages
 	cpus := make([]int, len(p.Work.Graph.LevelSizes()))
 	for i, level := range p.Work.Graph.Levels() {
@@ -37,7 +37,7 @@ func stages(p plan.Problem) [][]*stage {
 	from := 0
 	for k := range cpus {
 		last := k+1 == len(cpus)
-		if !last && bits.Len(uint(cpus[k])) == bits.Len(uint(cpus[k+1])) {
+		if static && !last || !last && bits.Len(uint(cpus[k])) == bits.Len(uint(cpus[k+1])) {
 			continue
 		}
 		first := stageOf(p, &p.Sites[0], from, k)
@@ -104,9 +104,9 @@ var weighings = []ensemble.Share{0, ensemble.Whole / 4, ensemble.Whole / 2, ense
 // greedily returns a choice of slots for each trade-off with which every stage has a place.
 func greedily(q Question) (choices [][]planner.Slot) {
 	p := q.Model.Problem
-	parts := stages(p)
+	parts := stages(p, q.Goal.Static)
 	for _, alpha := range weighings {
-		if slots, ok := placed(p, parts, alpha); ok {
+		if slots, ok := placed(p, parts, alpha, time.Duration(q.Goal.NotBefore)); ok {
 			choices = append(choices, slots)
 		}
 	}
@@ -114,11 +114,13 @@ func greedily(q Question) (choices [][]planner.Slot) {
 }
 
 // placed assigns to each stage in turn the place with the lowest weight. It considers all sites and doubling widths,
-// and for each the earliest place at which the pilot's workers are ready after the previous stage.
-func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share) (all []planner.Slot, ok bool) {
+// and for each the earliest place, not before the given time, at which the pilot's workers are ready after the previous
+// stage.
+func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share, notBefore time.Duration) (all []planner.Slot,
+	ok bool) {
 	rooms := make([]*slot.Profile, len(p.Sites))
 	for i := range p.Sites {
-		rooms[i] = roomOf(&p.Sites[i])
+		rooms[i] = roomOf(&p.Sites[i], notBefore)
 	}
 	var ready time.Duration
 	for k := range parts[0] {
@@ -131,7 +133,7 @@ func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share) (all []plann
 				cpus := min(n, st.most)
 				takes, can := st.on(cpus)
 				length := asked(takes+held(p, s), s.Walltime)
-				at, fits := rooms[i].Fit(max(0, ready-s.Overhead), length, cpus)
+				at, fits := rooms[i].Fit(max(notBefore, ready-s.Overhead), length, cpus)
 				if !can || !fits || length > s.Walltime {
 					continue
 				}

@@ -29,22 +29,22 @@ type offer struct {
 // mostParts is the maximum number of walltimes into which a slot is divided.
 const mostParts = 24
 
-// offered lists the slots of a problem. A queue that is not known has a single slot, which begins after the queue's
-// wait.
-func offered(p plan.Problem) (o offer) {
+// offered lists the slots of a problem from the given time on. A queue that is not known has a single slot, which
+// begins after the queue's wait.
+func offered(p plan.Problem, from time.Duration) (o offer) {
 	enough := horizon(p)
 	for i := range p.Sites {
 		s := &p.Sites[i]
-		room, ahead := roomOf(s), enough
+		room, ahead := roomOf(s, from), from+enough
 		for last := range room.Steps() { // the last step has no end
-			ahead = last + enough
+			ahead = max(last, from) + enough
 		}
 		seen := slotted.Site{Offer: slot.Offer{Site: s.Name, Processors: min(s.Host.CPUs, s.CPUs)}}
 		for _, t := range p.Work.Tasks {
 			seen.Runtimes = append(seen.Runtimes, lasts(p, s, t))
 		}
 		var whole []planner.Slot
-		for _, free := range market.Levels(room, 0, hourly(s), ahead) {
+		for _, free := range market.Levels(room, from, hourly(s), ahead) {
 			for _, part := range divided(s, free) {
 				held := slot.Slot{Start: part.From + s.Overhead, Length: stays(p, s, part.To-part.From),
 					Processors: part.CPUs, Price: free.Price, Divisible: true}
@@ -59,13 +59,13 @@ func offered(p plan.Problem) (o offer) {
 }
 
 // roomOf returns the room of a site's queue, limited to the site's maximum of cpus. If the room is not known, that
-// maximum is assumed to be free after the queue's wait.
-func roomOf(s *plan.Site) *slot.Profile {
+// maximum is assumed to be free after the queue's wait, which begins at the given time.
+func roomOf(s *plan.Site, from time.Duration) *slot.Profile {
 	if s.Room != nil {
 		return s.Room.AtMost(s.CPUs)
 	}
 	room := slot.NewProfile(s.CPUs, 0)
-	room.Take(0, s.Wait(plan.Shape{Hosts: 1, Host: s.Host, Walltime: s.Walltime}), s.CPUs)
+	room.Take(0, from+s.Wait(plan.Shape{Hosts: 1, Host: s.Host, Walltime: s.Walltime}), s.CPUs)
 	return room
 }
 
@@ -106,7 +106,7 @@ const mostChoices = 10
 // search returns the choices of slots that are not dominated in both makespan and cost by other choices that the search
 // evaluated. It adds the choice of all slots together, and narrower versions of all choices.
 func search(ctx context.Context, q Question) (choices [][]planner.Slot, err error) {
-	o := offered(q.Model.Problem)
+	o := offered(q.Model.Problem, time.Duration(q.Goal.NotBefore))
 	s, err := slotted.New(slotted.Problem{Work: q.Model.Work, Sites: o.sites})
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/planner"
 )
@@ -64,7 +65,7 @@ func (m Model) Judge(goal plan.Goal, seed uint64) planner.Judge {
 		met, drawn := 0, 0
 		for drawn < enough {
 			n := min(step, enough-drawn)
-			met += m.inTime(pl, time.Duration(goal.Deadline), n, drawn, seed)
+			met += m.met(pl, goal, n, drawn, seed)
 			drawn += n
 			if distant(float64(met)/float64(drawn), goal.Confidence, drawn) {
 				break
@@ -79,11 +80,12 @@ func distant(share, from float64, outcomes int) bool {
 	return math.Abs(share-from) > clear*math.Sqrt(from*(1-from)/float64(outcomes))
 }
 
-// inTime simulates n outcomes, beginning with number first, and counts those that end within the deadline.
-func (m Model) inTime(pl *plan.Plan, deadline time.Duration, n, first int, seed uint64) (met int) {
-	m.BreakOff = deadline + time.Millisecond
+// met simulates n outcomes, beginning with number first, and counts those that end within the deadline and the budget.
+func (m Model) met(pl *plan.Plan, goal plan.Goal, n, first int, seed uint64) (met int) {
+	m.BreakOff = time.Duration(goal.Deadline) + time.Millisecond
 	for _, o := range m.outcomes(pl, n, first, seed) {
-		if o.Finished && o.Makespan <= deadline {
+		if o.Finished && o.Makespan <= time.Duration(goal.Deadline) &&
+			(goal.Budget == nil || o.Cost <= goal.Budget.Money) {
 			met++
 		}
 	}
@@ -92,7 +94,7 @@ func (m Model) inTime(pl *plan.Plan, deadline time.Duration, n, first int, seed 
 
 // Share returns the share of n outcomes of a plan that end within a deadline.
 func (m Model) Share(pl *plan.Plan, deadline time.Duration, n int, seed uint64) float64 {
-	return float64(m.inTime(pl, deadline, n, 0, seed)) / float64(n)
+	return float64(m.met(pl, plan.Goal{Deadline: corral.Seconds(deadline)}, n, 0, seed)) / float64(n)
 }
 
 // WaitShare returns the quantile of waits that a plan assumes: the median, or the confidence if it is requested but not
@@ -119,14 +121,26 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 	if err != nil {
 		return nil, err
 	}
+	if pl.Feasible && opts.Play != nil && opts.Slots == nil {
+		was := pl.Point
+		pl = m.safer(pl, opts)
+		if at := slices.Index(pl.Front, was); at >= 0 {
+			pl.Front = slices.Clone(pl.Front)
+			pl.Front[at] = pl.Point
+		}
+	}
 	for q := pl; q != nil; q = q.Nearest {
 		if q.Feasible {
 			q.Assumed = plan.Assume(m.Problem, q, m.Spread.String())
 		}
 	}
-	if len(m.Work.Tasks) > mostTasks {
+	switch n := len(m.Work.Tasks); {
+	case n > mostPlayed:
 		pl.Reasons = append(pl.Reasons, fmt.Sprintf("workflows of more than %d tasks are not executed in advance: the "+
-			"times and the cost are those of the planner's schedule", mostTasks))
+			"times and the cost are those of the planner's schedule", mostPlayed))
+	case n > planner.PlayedFront && pl.Feasible:
+		pl.Reasons = append(pl.Reasons, fmt.Sprintf("of workflows of more than %d tasks only the plan is executed in "+
+			"advance: the other points of the front are those of the planner's schedule", planner.PlayedFront))
 	}
 	switch n := m.draws(); {
 	case asked && n == 0:
@@ -134,8 +148,12 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 			"confidence applies only to waits, for each of which the plan assumes the quantile %g",
 			mostTasks, goal.Confidence))
 	case asked && pl.Confidence != nil:
-		pl.Reasons = append(pl.Reasons, fmt.Sprintf("it meets the deadline in a share of %.3f of %d simulated "+
-			"outcomes%s; errors: %s", pl.Confidence.Reached, n, below(pl.Confidence), m.Errors.Law(m.Spread.String())))
+		bounds := "the deadline"
+		if goal.Budget != nil {
+			bounds += " and the budget"
+		}
+		pl.Reasons = append(pl.Reasons, fmt.Sprintf("it meets %s in a share of %.3f of %d simulated "+
+			"outcomes%s; errors: %s", bounds, pl.Confidence.Reached, n, below(pl.Confidence), m.Errors.Law(m.Spread.String())))
 	}
 	return pl, nil
 }

@@ -229,6 +229,33 @@ func TestSlowHostsInOutcomes(t *testing.T) {
 	}
 }
 
+// A budget with a confidence is kept, with the deadline, in the share of fresh outcomes that is asked, within 3 points.
+func TestConfidenceInABudget(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(5, 7))
+	m := random(t, rng, 60)
+	m.Spread, m.Exact = montecarlo.DefaultSpread, 400
+	goal := plan.Goal{Objective: plan.Cost}
+	cheapest, err := m.Make(t.Context(), goal, planner.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	goal.Deadline, goal.Confidence = 2*cheapest.Makespan, 0.9
+	goal.Budget = &cost.Amount{Money: cheapest.Cost.Money * 2, Unit: cheapest.Cost.Unit}
+	pl, err := m.Make(t.Context(), goal, planner.Options{Seed: 1})
+	if err != nil || !pl.Feasible {
+		t.Fatalf("%v, %+v", err, pl)
+	}
+	kept := montecarlo.Summarize(m.Outcomes(pl, 400, 2), goal, cost.CPUHours)
+	if *kept.InBudget < 0.87 || *kept.InTime < 0.87 {
+		t.Errorf("within the budget %.3f, within the deadline %.3f; %v", *kept.InBudget, *kept.InTime, pl.Reasons)
+	}
+	goal.Budget.Money = cheapest.Cost.Money // the estimated cost is exceeded in about half of the outcomes
+	if pl, err = m.Make(t.Context(), goal, planner.Options{Seed: 1}); err != nil || pl.Feasible {
+		t.Errorf("%v, %+v", err, pl.Confidence)
+	}
+}
+
 // TestMeasuredErrors: the runtimes of a kind with measured errors are drawn from these, those of other kinds from the
 // assumed distribution.
 func TestMeasuredErrors(t *testing.T) {

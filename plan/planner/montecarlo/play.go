@@ -2,9 +2,9 @@ package montecarlo
 
 import (
 	"cmp"
-	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -36,9 +36,11 @@ func (m Model) Play(made *plan.Plan) (played *plan.Plan, ok bool) {
 	return nil, false
 }
 
-// Playable reports whether plans of the problem can be executed. The simulation does not leave running tasks of present
-// pilots in their places, and large workflows take too long.
-func (m Model) Playable() bool { return len(m.Present) == 0 && len(m.Work.Tasks) <= mostTasks }
+// Playable reports whether the workflow is small enough to be executed.
+func (m Model) Playable() bool { return len(m.Work.Tasks) <= mostPlayed }
+
+// mostPlayed is the maximum number of tasks of a workflow that is executed: a million take a minute and a gibibyte.
+const mostPlayed = 1_000_000
 
 // mostPlays is the maximum number of executions until one has the same pilots as the one before.
 const mostPlays = 5
@@ -56,29 +58,39 @@ func settled(made, played *plan.Plan) bool {
 func (m Model) once(made *plan.Plan) (played *plan.Plan, ok bool) {
 	p := *made
 	p.Pilots = slices.Clone(made.Pilots)
-	trace := sim.Run(m.AsPlanned(made))
+	s := m.AsPlanned(made)
+	done := newPlacer(m)
+	s.Observe = done.observe
+	trace := sim.Run(s)
 	if trace.Ending != sim.Done {
 		return nil, false
 	}
-	number := make(map[string]int, len(p.Pilots)) // :: tag → index of the pilot
-	for _, h := range trace.Pilots {              // without those that were due only after the last task
+	there := m.useful()
+	number := make(map[string]int, len(p.Pilots)+len(there)) // :: tag → index of the pilot
+	for _, h := range trace.Pilots {                         // without those that were due only after the last task
 		if h.Attempt > 1 {
 			return nil, false
 		}
-		k := int(h.Glidein) - 1
+		k := int(h.Glidein) - 1 - len(there)
+		if k < 0 {
+			number[h.Tag] = len(p.Pilots) + there[h.Glidein-1]
+			continue
+		}
 		number[h.Tag] = k
 		q := &p.Pilots[k]
 		q.Submit, q.Start, q.Ready = corral.Seconds(h.Submit), corral.Seconds(h.Start), corral.Seconds(h.Ready)
 		q.End = max(q.Ready, corral.Seconds(h.End))
 	}
-	if p.Schedule, ok = m.placements(trace, number); !ok {
+	if p.Schedule, ok = done.schedule(trace.Begin, number); !ok {
 		return nil, false
 	}
 	p.Makespan = 0
 	for _, at := range p.Schedule {
-		q := &p.Pilots[at.Pilot]
-		q.End = max(q.End, at.End+corral.Seconds(m.Cluster.Leave))
 		p.Makespan = max(p.Makespan, at.End)
+		if at.Pilot < len(p.Pilots) {
+			q := &p.Pilots[at.Pilot]
+			q.End = max(q.End, at.End+corral.Seconds(m.Cluster.Leave))
+		}
 	}
 	leaveOut(&p)
 	for k := range p.Pilots {
@@ -86,37 +98,62 @@ func (m Model) once(made *plan.Plan) (played *plan.Plan, ok bool) {
 		if q.Follows != nil && q.Start > p.Pilots[*q.Follows].End+noticed {
 			q.Follows = nil // the other pilot left for lack of work: this one does not take its place
 		}
-		q.MinStay = m.Cluster.MinStay(*q)
+		q.MinStay = m.Cluster.MinStay(made.Goal, *q)
 	}
 	m.Tally(&p)
 	return &p, true
 }
 
-// placements returns where and when each task ran; ok is false unless each ran exactly once.
-func (m Model) placements(trace *sim.Trace, number map[string]int) (all []plan.Placement, ok bool) {
-	all = make([]plan.Placement, len(m.Work.Tasks))
-	done := make([]bool, len(all))
-	for _, r := range trace.Records {
-		o := r.Finished
-		if o == nil || o.Status != execution.Done {
-			continue
-		}
-		k, ok := number[path.Dir(o.Worker)]
-		host, err := strconv.Atoi(path.Base(o.Worker))
-		if err != nil || !ok || done[o.Task] {
+// A placer collects where and when each task runs.
+type placer struct {
+	m       Model
+	all     []plan.Placement // :: task
+	workers []string         // :: task; empty: not done
+	twice   bool             // a task was done twice
+}
+
+func newPlacer(m Model) *placer {
+	return &placer{m: m, all: make([]plan.Placement, len(m.Work.Tasks)), workers: make([]string, len(m.Work.Tasks))}
+}
+
+// observe adds the task that a record reports as done, if any. Its times count from 1970 until schedule is called.
+func (p *placer) observe(r execution.Record) {
+	o := r.Finished
+	if o == nil || o.Status != execution.Done {
+		return
+	}
+	t := &p.m.Work.Tasks[o.Task]
+	at := plan.Placement{Task: int(o.Task), ID: t.ID, Kind: t.Kind, CPUs: t.Needs.CPUs,
+		Start: milliseconds(o.Started), End: milliseconds(o.Ended)}
+	if o.Way != nil {
+		at.Transfer = milliseconds(o.Way.In)
+		at.Start -= at.Transfer
+	}
+	p.twice = p.twice || p.workers[o.Task] != ""
+	p.all[o.Task], p.workers[o.Task] = at, o.Worker
+}
+
+func milliseconds(t execution.Msec) corral.Seconds {
+	return corral.Seconds(time.Duration(t) * time.Millisecond)
+}
+
+// schedule returns the placements. number maps the tag of a pilot to its index. ok is false unless each task was done
+// exactly once.
+func (p *placer) schedule(begin time.Time, number map[string]int) (all []plan.Placement, ok bool) {
+	from := milliseconds(execution.ToMsec(begin))
+	for i, worker := range p.workers {
+		tag, host, _ := strings.Cut(worker, "/")
+		at := &p.all[i]
+		var err error
+		if at.Pilot, ok = number[tag]; !ok {
 			return nil, false
 		}
-		t := &m.Work.Tasks[o.Task]
-		at := plan.Placement{Task: int(o.Task), ID: t.ID, Kind: t.Kind, CPUs: t.Needs.CPUs, Pilot: k, Host: host,
-			Start: corral.Seconds(o.Started.Time().Sub(trace.Begin)),
-			End:   corral.Seconds(o.Ended.Time().Sub(trace.Begin))}
-		if o.Way != nil {
-			at.Transfer = corral.Seconds(time.Duration(o.Way.In) * time.Millisecond)
-			at.Start -= at.Transfer
+		if at.Host, err = strconv.Atoi(host); err != nil {
+			return nil, false
 		}
-		all[o.Task], done[o.Task] = at, true
+		at.Start, at.End = at.Start-from, at.End-from
 	}
-	return all, !slices.Contains(done, false)
+	return p.all, !p.twice
 }
 
 // leaveOut removes the pilots on which no task runs.
@@ -126,7 +163,9 @@ func leaveOut(p *plan.Plan) {
 		number[k] = -1
 	}
 	for _, at := range p.Schedule {
-		number[at.Pilot] = 0
+		if at.Pilot < len(number) {
+			number[at.Pilot] = 0
+		}
 	}
 	var kept []plan.Pilot
 	for k, q := range p.Pilots {
@@ -145,7 +184,11 @@ func leaveOut(p *plan.Plan) {
 	}
 	p.Pilots = kept
 	for i := range p.Schedule {
-		p.Schedule[i].Pilot = number[p.Schedule[i].Pilot]
+		if at := &p.Schedule[i]; at.Pilot < len(number) {
+			at.Pilot = number[at.Pilot]
+		} else { // a present pilot, which is numbered after the plan's own
+			at.Pilot += len(kept) - len(number)
+		}
 	}
 }
 

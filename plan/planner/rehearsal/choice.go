@@ -64,7 +64,11 @@ func (c Choice) Policy(p Problem) ensemble.Strategy {
 	if c.Algorithm == SPSS {
 		r := spss.Default(p.Budget, p.Deadline, p.Terms)
 		r.Alpha, r.Delay, r.Reserve = c.Alpha, time.Duration(c.Delay), c.Reserve
-		g := spss.NewGuard(r, p.Ensemble, r.Make(p.Ensemble))
+		made := r.Make(p.Ensemble)
+		if p.Explain {
+			r.Explain(p.Ensemble, made)
+		}
+		g := spss.NewGuard(r, p.Ensemble, made)
 		g.Interval, g.Leaving = cmp.Or(p.Interval, g.Interval), p.Leaving
 		if c.Shared {
 			return g.Shared()

@@ -32,6 +32,7 @@ type Problem struct {
 	Leaving  time.Duration // time that a machine takes to end, which is billed; 0: negligible
 	Once     bool          // a machine is billed for one period, and ends with that period
 	Shared   bool          // tasks are not bound to their planned machine: any free machine takes the next task
+	Explain  bool          // a static plan names the budget that would admit a rejected workflow
 	Draws    int           // random outcomes in addition to the expected one
 	Seed     uint64        // of the random outcomes
 }
@@ -49,7 +50,7 @@ func Choose(p Problem) []Candidate {
 	if p.Spread.Law == "" {
 		p.Draws = 0 // all outcomes equal the expected one
 	}
-	all := candidates(p)
+	all := Candidates(p)
 	places := make([]int, len(all))
 	for n := range 1 + p.Draws {
 		s := p.scenario(n)
@@ -101,10 +102,10 @@ func (p Problem) valued(o cloud.Outcome) cloud.Outcome {
 	return o
 }
 
-// candidates returns the policies to simulate. A static plan holds machines for as long as they are needed, and assigns
-// one task at a time to each machine; it is therefore not applicable if machines end on their own or run several tasks
-// at once.
-func candidates(p Problem) (all []Candidate) {
+// Candidates returns the policies to simulate, without outcomes. A static plan holds machines for as long as they are
+// needed, and assigns one task at a time to each machine; it is therefore not applicable if machines end on their own
+// or run several tasks at once.
+func Candidates(p Problem) (all []Candidate) {
 	var choices []Choice
 	if p.Machines.Ends == 0 && p.Machines.Slots <= 1 {
 		choices = p.static()

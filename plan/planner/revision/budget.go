@@ -18,11 +18,11 @@ func price(t plan.Tariff, q plan.Pilot) cost.Money {
 
 // exposed returns the maximum total cost by the time the next decision takes effect: it assumes that started pilots
 // continue to be held, and that requested pilots and those in more start now. gone selects the pilots that are released
-// now.
+// now, by their index in Pilots, followed by Beside.
 func (v View) exposed(gone map[int]bool, more ...Pilot) (sum cost.Money) {
 	next := v.Period + v.Grace
-	for i, q := range append(slices.Clone(v.Pilots), more...) {
-		ends := q.Cancelled || i < len(v.Pilots) && gone[i]
+	for i, q := range slices.Concat(v.Pilots, v.Beside, more) {
+		ends := q.Cancelled || gone[i]
 		switch {
 		case q.started() && ends:
 			sum = sum.Plus(price(q.Tariff, q.spent(v.Now+v.Grace)))
@@ -36,8 +36,8 @@ func (v View) exposed(gone map[int]bool, more ...Pilot) (sum cost.Money) {
 	return sum
 }
 
-// expected returns the expected final cost if each pilot leaves after its last task. Started pilots without a task are
-// expected to be released soon, and are charged for Grace from now on.
+// expected returns the expected final cost if each pilot leaves after its last task. Started pilots without a task, and
+// those of Beside, are expected to be released soon, and are charged for Grace from now on.
 func (o *outlook) expected() (sum cost.Money) {
 	for i, q := range o.Pilots {
 		switch {
@@ -50,8 +50,27 @@ func (o *outlook) expected() (sum cost.Money) {
 			}
 		}
 	}
+	for _, q := range o.Beside {
+		if q.started() {
+			sum = sum.Plus(price(q.Tariff, q.spent(o.Now+o.Grace)))
+		}
+	}
 	return sum
 }
+
+// Spent returns the cost of the pilots so far.
+func Spent(v View) (sum cost.Money) {
+	for _, q := range slices.Concat(v.Pilots, v.Beside) {
+		if q.started() {
+			sum = sum.Plus(price(q.Tariff, q.spent(v.Now)))
+		}
+	}
+	return sum
+}
+
+// Guard returns the pilots that have to end now so that the budget is not exceeded before the next decision takes
+// effect, whatever their tasks.
+func Guard(v View) []Drop { return (&outlook{View: v}).cuts() }
 
 // cuts returns the pilots that have to end now so that the budget is not exceeded before the next decision takes
 // effect: those with the smallest loss first.
@@ -59,7 +78,8 @@ func (o *outlook) cuts() (all []Drop) {
 	if o.Goal.Budget == nil {
 		return nil
 	}
-	order := byLoss(o)
+	pilots := slices.Concat(o.Pilots, o.Beside)
+	order := byLoss(o, pilots)
 	gone := map[int]bool{}
 	for len(order) > 0 && o.exposed(gone) > o.Goal.Budget.Money {
 		i := order[0]
@@ -68,7 +88,7 @@ func (o *outlook) cuts() (all []Drop) {
 			continue
 		}
 		gone[i] = true
-		all = append(all, Drop{Pilot: o.Pilots[i].Number, Cancel: true, Why: Budget})
+		all = append(all, Drop{Pilot: pilots[i].Number, Cancel: true, Why: Budget})
 	}
 	return all
 }
@@ -84,20 +104,20 @@ func helps(o *outlook, gone map[int]bool, i int) bool {
 
 // byLoss lists the pilots that may be released in ascending order of the loss: first those that have not started, the
 // last ones first; then those whose running tasks have run for the shortest time.
-func byLoss(o *outlook) (all []int) {
-	behind := make([]time.Duration, len(o.Pilots))
+func byLoss(o *outlook, pilots []Pilot) (all []int) {
+	behind := make([]time.Duration, len(pilots))
 	for _, t := range o.Tasks {
-		if t.State == corral.TaskRunning && t.Pilot >= 0 && t.Pilot < len(behind) {
+		if t.State == corral.TaskRunning && t.Pilot >= 0 && t.Pilot < len(o.Pilots) {
 			behind[t.Pilot] += max(0, o.Now-t.Since)
 		}
 	}
-	for i, q := range o.Pilots {
+	for i, q := range pilots {
 		if q.Phase != Gone {
 			all = append(all, i)
 		}
 	}
 	held := func(i int) int {
-		if o.Pilots[i].started() {
+		if pilots[i].started() {
 			return 1
 		}
 		return 0
@@ -135,7 +155,7 @@ func (o *outlook) drains() (all []Drop) {
 // a day.
 func affordable(o *outlook) time.Duration {
 	cost := func(d time.Duration) (sum cost.Money) {
-		for _, q := range o.Pilots {
+		for _, q := range slices.Concat(o.Pilots, o.Beside) {
 			if q.started() {
 				sum = sum.Plus(price(q.Tariff, q.spent(o.Now+d)))
 			}

@@ -109,8 +109,25 @@ func (c *control) view(now time.Duration, seen sim.View) revision.View {
 		}
 		v.Pilots = append(v.Pilots, q)
 	}
+	c.beside(&v, seen, latest)
 	c.tasks(&v, seen, of)
 	return v
+}
+
+// beside adds the earlier attempts of the pilots, and the attempts that may follow those that were lost.
+func (c *control) beside(v *revision.View, seen sim.View, latest map[corral.GlideinID]int) {
+	for k, h := range seen.Pilots {
+		q := v.Pilots[h.Glidein-1]
+		switch {
+		case latest[h.Glidein] != k:
+			q.Phase, q.Began, q.Ended = revision.Gone, h.Start, h.End
+		case q.Phase == revision.Gone && c.pilots[h.Glidein-1].told == "":
+			q.Phase, q.Began, q.Ended = revision.Queued, -1, -1
+		default:
+			continue
+		}
+		v.Beside = append(v.Beside, q)
+	}
 }
 
 // tasks fills in the progress of tasks and the idle times of pilots.

@@ -77,18 +77,20 @@ const (
 // task and release them at the end of the next.
 func Pause(left time.Duration) time.Duration { return max(shortestPause, left/pauseShare) }
 
-// Decide returns the decision for a view. An error is either a bug or an error of the planner.
+// Decide returns the decision for a view. Without work to be done it only keeps the budget. An error is either a bug or
+// an error of the planner.
 func Decide(v View) (Decision, error) {
 	o := expect(v)
-	if len(o.left.Work.Tasks) == 0 {
-		return Decision{}, nil
-	}
 	var err error
-	d := Decision{Predicted: prediction(o)}
-	switch d.Drop = o.cuts(); {
-	case len(d.Drop) > 0:
+	d := Decision{Predicted: prediction(o), Drop: o.cuts()}
+	if len(d.Drop) > 0 {
 		d.say("%d pilot(s) end now: holding them longer would exceed the budget of %s", len(d.Drop),
 			*v.Goal.Budget)
+	}
+	switch {
+	case len(o.left.Work.Tasks) == 0:
+		return d, nil
+	case len(d.Drop) > 0:
 	case v.Before.At > 0 && v.Now < v.Before.At+Pause(o.End):
 		if !o.behind() {
 			release(o, &d, idle(o, nil), nil)
@@ -190,7 +192,12 @@ func (o *outlook) add(d *Decision) error {
 		limit(o, d, append([]string{"no site accepts pilots"}, o.Without...))
 		return nil
 	}
-	goal := plan.Goal{Objective: plan.Cost, Budget: o.rest()}
+	within, none := o.bounds()
+	if none != "" {
+		limit(o, d, []string{none})
+		return nil
+	}
+	goal := plan.Goal{Objective: plan.Cost, Budget: o.rest(), Bounds: within}
 	var cut string
 	for _, end := range o.wanted() {
 		if goal.Deadline = corral.Seconds(end - o.Now); goal.Deadline <= 0 {
@@ -237,7 +244,7 @@ func (o *outlook) add(d *Decision) error {
 // reason times count from now.
 func forRest(reason string) string {
 	reason, _, _ = strings.Cut(reason, "; --")
-	reason, _, _ = strings.Cut(reason, "; a plan without --")
+	reason, _, _ = strings.Cut(reason, "; a plan without ")
 	return "for the remaining work " + reason
 }
 

@@ -4,10 +4,34 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner"
 )
+
+// bounds returns what the bounds of the plan leave to further pilots, with times from now. If they allow none, full is
+// the bound that does not.
+func (o *outlook) bounds() (left plan.Bounds, full string) {
+	left = o.Goal.Bounds
+	left.NotBefore = max(0, left.NotBefore-corral.Seconds(o.Now))
+	if left.MaxPilots > 0 {
+		if left.MaxPilots -= len(o.Pilots); left.MaxPilots <= 0 {
+			return left, fmt.Sprintf("--max-pilots %d: all of them were requested", o.Goal.MaxPilots)
+		}
+	}
+	if left.MaxCPUs > 0 {
+		for _, q := range o.Pilots {
+			if q.Phase == Leaving { // it is not among the present pilots of the problem
+				left.MaxCPUs -= q.HeldCPUs()
+			}
+		}
+		if left.MaxCPUs <= 0 {
+			return left, fmt.Sprintf("--max-cpus %d: released pilots still hold as many", o.Goal.MaxCPUs)
+		}
+	}
+	return left, ""
+}
 
 // full checks, if no pilots are added, whether the limits of sites are the reason, that is, whether more pilots would
 // help without these limits.

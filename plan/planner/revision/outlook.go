@@ -250,7 +250,7 @@ func seat(o *outlook, index, behind []int) {
 		if !known {
 			room = o.left.Present[k].Host
 		}
-		if !needs.FitIn(room) {
+		if !needs.FitIn(room) || o.left.Present[k].Ready > 0 { // it runs on an earlier attempt, which is lost
 			continue // treat it as ready
 		}
 		free[at] = room.Minus(needs)

@@ -51,21 +51,24 @@ func erring(t *rapid.T) func(*sim.Scenario) {
 	return func(s *sim.Scenario) { s.Runtime = sim.Runtimes(s.Work, sim.Uniform(s.Work, 0.3, seed)) }
 }
 
-// A spending is a life with a budget, given as a percentage above the planned cost, and with a billing period.
+// A spending is a life with a budget, given as a percentage above the planned cost, with a billing period, and with the
+// times after which the site ends the pilots; each may be tried twice more.
 type spending struct {
 	life
 	billing string
 	more    int
+	lost    []int // seconds, by the number of the pilot's start; 0: it is not lost
 }
 
 func anySpending(r *rapid.T) spending {
 	wait := time.Duration(rapid.IntRange(0, 60).Draw(r, "wait")) * time.Second
 	return spending{life{anyWork(r), wait, erring(r)},
 		rapid.SampledFrom([]string{"1s", "1m", "10m-minimum"}).Draw(r, "billing"),
-		rapid.IntRange(0, 20).Draw(r, "percent more")}
+		rapid.IntRange(0, 20).Draw(r, "percent more"),
+		rapid.SliceOfN(rapid.OneOf(rapid.Just(0), rapid.IntRange(1, 300)), 0, 6).Draw(r, "lost")}
 }
 
-// TestTheBudgetIsKept: for any runtimes and any billing, pilots never cost more than the budget. Work that the budget
+// TestTheBudgetIsKept: for any runtimes, losses of pilots and billing, pilots never cost more than the budget. Work that the budget
 // does not cover waits, and this is announced. The soak test uses new cases each time.
 func TestTheBudgetIsKept(t *testing.T) {
 	t.Parallel()
@@ -89,7 +92,18 @@ func keepBudget(t *testing.T, r interface{ Fatalf(string, ...any) }, s spending)
 	budget := c.plan.Cost
 	budget.Money += budget.Money / 100 * cost.Money(s.more)
 	goal := plan.Goal{Objective: plan.Makespan, Budget: &budget}
-	c, tr, ok := play(t, s.work, at, goal, s.err)
+	c, tr, ok := play(t, s.work, at, goal, func(x *sim.Scenario) {
+		s.err(x)
+		x.Failures.Pilot = func(_ string, n int) (time.Duration, bool) {
+			if n >= len(s.lost) || s.lost[n] == 0 {
+				return 0, false
+			}
+			return time.Duration(s.lost[n]) * time.Second, true
+		}
+		for i := range x.Asks {
+			x.Asks[i].Resubmit.Retries = 2
+		}
+	})
 	if !ok {
 		r.Fatalf("%s suffice, and %s do not", c.plan.Cost, budget)
 	}

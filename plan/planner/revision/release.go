@@ -38,9 +38,9 @@ func unneeded(o *outlook, idle, closed map[int]bool) map[int]bool {
 	return gone
 }
 
-// workless reports whether a pilot has no task and no task is expected for it.
+// workless reports whether a pilot has no task and no task is expected for it. A static pilot stays nevertheless.
 func workless(o *outlook, i int, closed map[int]bool) bool {
-	return o.ends[i] == 0 && o.running[i] == 0 && !closed[i]
+	return !o.Goal.Static && o.ends[i] == 0 && o.running[i] == 0 && !closed[i]
 }
 
 // release releases the pilots that are not needed.
@@ -65,7 +65,7 @@ func release(o *outlook, d *Decision, idle, unneeded map[int]bool) {
 // spare adds unsubmitted pilots to dropped, the last ones first, if the result is cheaper and ends no later than the
 // plan predicted. Time ahead of the plan is traded for money, but not the plan's slack, which covers errors.
 func spare(o *outlook, dropped map[int]bool) {
-	if o.Goal.Objective == plan.Makespan {
+	if o.Goal.Objective == plan.Makespan || o.Goal.Static {
 		return
 	}
 	for tries, i := 0, len(o.Pilots)-1; i >= 0 && tries < 10 && !hurried(o.View); i-- {

@@ -12,12 +12,15 @@ import (
 type View struct {
 	Now     time.Duration
 	Goal    plan.Goal
-	Promise time.Duration   // the makespan that the plan predicted
-	Problem plan.Problem    // all work with the original estimates; the sites' remaining limits; others' pilots
-	Without []string        // the reasons why other possible sites are missing
-	Shape   int             // cpus per host of new pilots; 0: several are tried
-	Tasks   []Task          // by the index of Problem.Work.Tasks
-	Pilots  []Pilot         // requested by the plan or a revision, in the order in which they get tasks
+	Promise time.Duration // the makespan that the plan predicted
+	Problem plan.Problem  // all work with the original estimates; the sites' remaining limits; pilots outside the plan
+	Without []string      // the reasons why other possible sites are missing
+	Shape   int           // cpus per host of new pilots; 0: several are tried
+	Tasks   []Task        // by the index of Problem.Work.Tasks
+	Pilots  []Pilot       // requested by the plan or a revision, in the order in which they get tasks
+	// Beside lists what else costs money: earlier attempts of the pilots, attempts that may follow a failed one, and
+	// hedges. They get no tasks.
+	Beside  []Pilot
 	Guesses map[string]bool // kinds of tasks whose estimates are only assumed
 	Before  Before
 	Period  time.Duration // maximum time from Now to the next decision

@@ -121,9 +121,4 @@ func (e *Evaluator) makespan() time.Duration {
 	return end - e.origin()
 }
 
-func (e *Evaluator) cost() (sum cost.Money) {
-	for _, bin := range e.bins {
-		sum = sum.Plus(bin.Cost())
-	}
-	return sum
-}
+func (e *Evaluator) cost() cost.Money { return slot.Cost(e.bins...) }

@@ -18,7 +18,7 @@ func TestTreesFindWhatTheSearchFinds(t *testing.T) {
 		e := random(rt)
 		r := rules(rt, e)
 		r.Strict, r.Tie = false, First
-		b := builder{r, newFleet(r)}
+		b := builder{r, newFleet(r), -1}
 		for k, w := range e {
 			w = b.reserved(w)
 			deadlines, ok := Deadlines(w, b.Delay, b.Deadline, b.Alpha)

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/heap"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // Rules are the parameters of SPSS.
@@ -52,13 +54,16 @@ func Published(budget cost.Money, deadline time.Duration, terms ensemble.Terms) 
 // A builder makes a plan with given rules.
 type builder struct {
 	Rules
-	plan *fleet
+	plan   *fleet
+	exempt int // a workflow that is placed whatever it costs; −1: none
 }
 
 // Make plans an ensemble (Juve 2012, Algorithms 4 and 5). The plan is within the budget and the deadline if tasks take
 // their estimated times and machines are ready after Delay. Each machine must be requested Delay before it starts.
-func (r Rules) Make(e ensemble.Ensemble) ensemble.Plan {
-	b := builder{r, newFleet(r)}
+func (r Rules) Make(e ensemble.Ensemble) ensemble.Plan { return r.make(e, -1) }
+
+func (r Rules) make(e ensemble.Ensemble, exempt int) ensemble.Plan {
+	b := builder{r, newFleet(r), exempt}
 	p := ensemble.Plan{Admitted: make([]bool, len(e)), Reasons: make([]string, len(e))}
 	for k, w := range e {
 		if reason := b.workflow(k, w); reason != "" {
@@ -88,10 +93,8 @@ func (b builder) workflow(k int, w plan.Work) (reason string) {
 		return fmt.Sprintf("its critical path takes %s, but the deadline is after %s",
 			w.Graph.CriticalPath(w.Runtimes()), max(0, b.Deadline-b.Delay))
 	}
-	order := slices.Clone(w.Graph.Order())
-	slices.SortStableFunc(order, func(s, t int) int { return cmp.Compare(deadlines[s], deadlines[t]) })
 	ends := make([]time.Duration, len(w.Tasks))
-	for _, t := range order {
+	for _, t := range inOrder(w.Graph, deadlines) {
 		need := need{earliest: b.Delay, takes: w.Tasks[t].Runtime, deadline: deadlines[t]}
 		for _, p := range w.Graph.Parents(t) {
 			need.earliest = max(need.earliest, ends[p])
@@ -99,15 +102,40 @@ func (b builder) workflow(k int, w plan.Work) (reason string) {
 		o := b.best(need)
 		ends[t] = o.start + need.takes
 		b.plan.put(o, ensemble.Turn{Workflow: k, Task: t, Start: o.start, End: ends[t]})
-		if costs := b.Terms.Times(b.plan.periods); costs > b.Budget || b.Below && costs == b.Budget {
-			return fmt.Sprintf("with it the plan costs at least %s of a budget of %s",
-				b.Terms.Amount(costs).Brief(), b.Terms.Amount(b.Budget).Brief())
+		if k != b.exempt && b.exceeds(b.Terms.Times(b.plan.periods)) {
+			return b.dear()
 		}
 		if ends[t] > b.Deadline {
 			return fmt.Sprintf("task %.80s cannot end before the deadline", w.Tasks[t].ID)
 		}
 	}
 	return ""
+}
+
+// exceeds reports whether a cost is not within the budget.
+func (r Rules) exceeds(costs cost.Money) bool {
+	return costs > r.Budget || r.Below && costs == r.Budget
+}
+
+// inOrder returns a workflow's tasks by deadline, then in the order of the document, but parents before children.
+func inOrder(g *dag.Graph, deadlines []time.Duration) (order []int) {
+	missing := make([]int, len(deadlines))
+	ready := heap.New(func(a, b int) bool { return cmp.Or(cmp.Compare(deadlines[a], deadlines[b]), a-b) < 0 })
+	for t := range missing {
+		if missing[t] = len(g.Parents(t)); missing[t] == 0 {
+			ready.Push(t)
+		}
+	}
+	for ready.Len() > 0 {
+		t := ready.Pop()
+		order = append(order, t)
+		for _, c := range g.Children(t) {
+			if missing[c]--; missing[c] == 0 {
+				ready.Push(int(c))
+			}
+		}
+	}
+	return order
 }
 
 // reserved returns a workflow whose runtimes include the reserve.

@@ -12,6 +12,7 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/plantest"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 const dollar = 1_000_000
@@ -136,6 +137,40 @@ func TestPlansAreValid(t *testing.T) {
 			rt.Fatalf("two plans differ:\n%v\n%v", p, again)
 		}
 	})
+}
+
+// The budget that is said to admit a rejected workflow admits it; the third workflow of the example costs $22.
+func TestAdmitting(t *testing.T) {
+	t.Parallel()
+	r := three()
+	p := r.Make(plantest.Three())
+	if r.Explain(plantest.Three(), p); p.Reasons[2] != "the budget of 18USD does not pay for it: 22USD would" {
+		t.Errorf("reason: %s", p.Reasons[2])
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		e := random(rt)
+		r := rules(rt, e)
+		for k, admitted := range r.Make(e).Admitted {
+			budget, ok := r.Admitting(e, k)
+			more := r
+			more.Budget = budget
+			if admitted && (!ok || budget != r.Budget) || ok && !more.Make(e).Admitted[k] {
+				rt.Fatalf("workflow %d, admitted %v by %s, is not by %s (%v)", k, admitted, r.Budget, budget, ok)
+			}
+		}
+	})
+}
+
+// Tasks with equal deadlines are placed in the order of the document, but never before their parents.
+func TestTiesGoByTheDocument(t *testing.T) {
+	t.Parallel()
+	g, err := dag.New(4, [][2]int{{3, 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := inOrder(g, make([]time.Duration, 4)); !slices.Equal(got, []int{1, 2, 3, 0}) {
+		t.Errorf("order %v", got)
+	}
 }
 
 // random generates an ensemble.

@@ -44,7 +44,7 @@ func (a *assigned) dispatch() {
 		own, _ := a.policy.Own(a.x.names(p.task))
 		id := int32(own)
 		if own >= len(a.x.machines) || !a.x.free.has(id) {
-			id = a.x.free.ids.First()
+			id = a.x.free.first()
 		}
 		a.start(p.task, id)
 	}
@@ -80,5 +80,6 @@ func (a *assigned) proceed(id int32) {
 
 func (a *assigned) start(task, id int32) {
 	a.waiting[task] = false
+	a.x.free.drop(id)
 	a.x.begin(task, id)
 }

@@ -66,10 +66,16 @@ func TestTheBudgetIsKept(t *testing.T) {
 		}
 		var held cost.Money
 		for _, h := range got.Held {
-			held += x.Terms.Cost(h.End - h.From)
+			held += h.Cost
+			if h.Cost != x.Terms.Cost(h.End-h.From) || h.Unready != (h.End < h.Ready) {
+				rt.Fatalf("a machine is billed from its request, ready or not: %+v", h)
+			}
 		}
 		if held != got.Cost {
 			rt.Fatalf("machines cost %s together, the outcome says %s", held, got.Cost)
+		}
+		if got.Makespan > min(got.Last, x.Deadline) {
+			rt.Fatalf("makespan %s by the deadline, %s with late tasks", got.Makespan, got.Last)
 		}
 		ended := map[[2]int]cloud.Execution{}
 		for _, run := range got.Ran {

@@ -41,17 +41,23 @@ type Outcome struct {
 	Completed ensemble.Score // workflows whose tasks all ended by the deadline
 	Reasons   []string       // for each workflow, why it was not begun; empty if it was
 	Cost      cost.Money
-	Makespan  time.Duration // time until the end of the last task that counts
-	Work      time.Duration // total time of tasks that ended, whether they count or not
-	Killed    int           // number of attempts that ended with their machines
-	Failed    int           // number of attempts that failed
-	Lost      time.Duration // total time of these attempts
-	Held      []Holding     // machines in the order of their requests
-	Ran       []Execution   // tasks in the order of their ends, if Record is set
+	Makespan  time.Duration   // time until the end of the last task that ended by the deadline
+	Last      time.Duration   // time until the end of the last task, which may have ended after the deadline
+	Ends      []time.Duration // for each workflow, the end of its last task, late or not; 0: some did not end
+	Work      time.Duration   // total time of tasks that ended, whether they count or not
+	Killed    int             // number of attempts that ended with their machines
+	Failed    int             // number of attempts that failed
+	Lost      time.Duration   // total time of these attempts
+	Held      []Holding       // machines in the order of their requests
+	Ran       []Execution     // tasks in the order of their ends, if Record is set
 }
 
 // A Holding records the times of a machine: From is the beginning of its billing.
-type Holding struct{ Asked, From, Ready, End time.Duration }
+type Holding struct {
+	Asked, From, Ready, End time.Duration
+	Cost                    cost.Money
+	Unready                 bool // it ended before it was ready, which Ready would have been
+}
 
 // An Execution records when a task ran on a machine.
 type Execution struct {

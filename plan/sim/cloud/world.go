@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral/internal/kit/heap"
@@ -19,7 +20,8 @@ type world struct {
 	of       []int32 // :: task → workflow
 	missing  []int32 // :: task → number of unfinished parents
 	attempts []int32 // :: task → number of attempts; the end of any but the last is ignored
-	left     []int32 // :: workflow → number of unfinished tasks
+	left     []int32 // :: workflow → number of tasks that did not end by the deadline
+	open     []int32 // :: workflow → number of tasks that have not ended
 	machines []machine
 	out      Outcome
 }
@@ -69,7 +71,8 @@ func newWorld(s *Scenario) *world {
 		}
 		w.first, w.left = append(w.first, int32(len(w.of))), append(w.left, int32(len(wf.Tasks)))
 	}
-	w.out.Reasons = make([]string, len(s.Ensemble))
+	w.open = slices.Clone(w.left)
+	w.out.Reasons, w.out.Ends = make([]string, len(s.Ensemble)), make([]time.Duration, len(s.Ensemble))
 	return w
 }
 
@@ -147,9 +150,13 @@ func (w *world) ended(e event) bool {
 		}
 		w.out.Work += w.now - r.since
 		k, t := w.names(e.task)
+		w.out.Last = w.now
 		if w.now <= w.Deadline {
 			w.out.Makespan = w.now
 			w.left[k]--
+		}
+		if w.open[k]--; w.open[k] == 0 {
+			w.out.Ends[k] = w.now
 		}
 		if w.Record {
 			w.out.Ran = append(w.out.Ran, Execution{k, t, int(e.machine), r.since, w.now})
@@ -176,9 +183,10 @@ func (w *world) stop(id int32) []running {
 	if m.ended {
 		return nil
 	}
-	m.ended, m.End = true, w.now
+	m.ended, m.End, m.Unready = true, w.now, !m.ready
 	if w.billed(m) {
-		w.out.Cost = w.out.Cost.Plus(w.Terms.Cost(w.now - m.From))
+		m.Cost = w.Terms.Cost(w.now - m.From)
+		w.out.Cost = w.out.Cost.Plus(m.Cost)
 	}
 	killed := m.tasks
 	m.tasks = nil

@@ -1,6 +1,6 @@
 package cli
 
-// The pilots of a plan are requested and released together.
+// The pilots of a plan are requested (applied) and released together.
 
 import (
 	"context"
@@ -20,8 +20,9 @@ import (
 var releasedStates = strings.Join([]string{string(corral.GlideinDeleted), string(corral.GlideinFinished),
 	string(corral.GlideinFailed)}, ",")
 
-func (v planVerbs) provisionCommand() *cli.Command {
-	c := plans.verb("provision", func(c *cli.Context, cl *api.Client, id corral.PlanID) error {
+// applyCommand requests the pilots of a stored plan.
+func (v planVerbs) applyCommand() *cli.Command {
+	return plans.verb("apply", func(c *cli.Context, cl *api.Client, id corral.PlanID) error {
 		row, err := cl.ProvisionPlan(c.Context, id)
 		if err == nil {
 			err = v.showRow(row) // printed before the wait, which may fail or be interrupted
@@ -30,9 +31,45 @@ func (v planVerbs) provisionCommand() *cli.Command {
 			return err
 		}
 		return v.awaitProvisioned(c, cl, id)
-	}, waitFlag("the workers of the pilots that come first are registered"), timeoutFlag())
-	c.Category = workflows
+	}, applyWaitFlag(), timeoutFlag())
+}
+
+func applyWaitFlag() cli.Flag {
+	return waitFlag("the workers of the pilots that come first are registered")
+}
+
+// provisionCommand is the former name of plan apply.
+func (v planVerbs) provisionCommand() *cli.Command {
+	c := v.applyCommand()
+	apply := c.Action
+	c.Name, c.Hidden = "provision", true
+	c.Action = func(c *cli.Context) error {
+		fmt.Fprintln(v.err, "corral: `corral provision` is now `corral plan apply`")
+		return apply(c)
+	}
 	return c
+}
+
+// checkApply refuses flags that have no meaning without --apply, or with it.
+func checkApply(c *cli.Context) error {
+	switch {
+	case c.Bool("wait") && !c.Bool("apply"):
+		return corral.ErrorAt(corral.Invalid, "--wait", "requires --apply: a plan by itself requests no pilots")
+	case c.Bool("apply") && c.Bool("dry-run"):
+		return corral.ErrorAt(corral.Invalid, "--apply", "cannot be used with --dry-run")
+	}
+	return nil
+}
+
+// createPlan creates a plan. If its pilots are requested, too, the command can be interrupted only until corrald has
+// had the time to answer with the plan's id.
+func createPlan(cl *api.Client, ctx context.Context, in api.NewPlan, key string) (corral.Plan, error) {
+	if in.Apply {
+		lasting, cancel := outlasting(ctx)
+		defer cancel()
+		ctx = lasting
+	}
+	return cl.CreatePlan(ctx, in, key)
 }
 
 // releasePlan releases a plan's pilots and, with --wait, waits until none is left.

@@ -1,11 +1,13 @@
 package cli
 
-// slots plan --compare recommends how a workflow should obtain its processors at a site: it simulates each way of doing
-// so in a copy of the queue (plan/planner/portfolio). A real site sells neither slots nor priced times; for such a site
-// the comparison shows the value of a reservation, which an administrator may make.
+// plan --slots --compare recommends how a workflow should obtain its processors at a site: it simulates each way of
+// doing so in a copy of the queue (plan/planner/portfolio). A real site sells neither slots nor priced times; for such
+// a site the comparison shows the value of a reservation, which an administrator may make.
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,6 +18,9 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/portfolio"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
+
+// jobOverhead is the time that a job takes in addition to its task, as measured at an idle Slurm (docs/bench).
+const jobOverhead = time.Second
 
 // A way is a line of the comparison.
 type way struct {
@@ -35,10 +40,7 @@ func (v slotVerbs) compare(c *cli.Context, w plan.Work, in forecast.SlotRequest)
 				"cannot be used with --compare, which compares at one site, by --tradeoff")
 		}
 	}
-	at := portfolio.Site{Price: hourPrice, Job: c.Duration("job-overhead")}
-	if at.Job < 0 {
-		return corral.ErrorAt(corral.Invalid, "--job-overhead", "%s is negative", at.Job)
-	}
+	at := portfolio.Site{Price: hourPrice, Job: jobOverhead}
 	var err error
 	if at.Queue, err = v.comparedQueue(c); err != nil {
 		return err
@@ -49,7 +51,11 @@ func (v slotVerbs) compare(c *cli.Context, w plan.Work, in forecast.SlotRequest)
 	}
 	// The first candidate, jobs, is the reference for the weights. Its expected makespan is optimistic, because later
 	// jobs may overtake it; so the other candidates are not favoured without evidence.
-	best := portfolio.Choose(all, all[0].Point, in.TradeOff)
+	// A site that sells no reservations can only give jobs and pilots.
+	given := slices.DeleteFunc(slices.Clone(all), func(c portfolio.Candidate) bool {
+		return c.Way == portfolio.Slots || c.Way == portfolio.Prices
+	})
+	best := portfolio.Choose(given, all[0].Point, in.TradeOff)
 	var ways []way
 	for _, c := range all {
 		ways = append(ways, way{
@@ -64,16 +70,9 @@ func (v slotVerbs) compare(c *cli.Context, w plan.Work, in forecast.SlotRequest)
 // comparedQueue returns the queue of the site on which the ways are compared. Advertised slots provide no information
 // about waiting jobs, and a comparison at two sites would have to name a site for each way.
 func (v slotVerbs) comparedQueue(c *cli.Context) (*queue.Queue, error) {
-	if c.String("background") != "" {
-		_, queues, err := v.sources(c)
-		if err != nil {
-			return nil, err
-		}
-		return queues[0], nil
-	}
 	live := c.StringSlice("site")
-	if len(live) != 1 || len(c.StringSlice("slots")) > 0 {
-		return nil, corral.ErrorAt(corral.Invalid, "--compare", "requires one --site, or --background")
+	if len(live) != 1 || len(c.StringSlice("offers")) > 0 {
+		return nil, corral.ErrorAt(corral.Invalid, "--compare", "requires --slots at one --site")
 	}
 	cl, err := connect(c)
 	if err != nil {

@@ -1,0 +1,129 @@
+package cli
+
+// Durations and times on the command line, in the forms of package timetext. A time without a zone is one of the user's
+// zone. corrald receives durations and RFC 3339.
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/timetext"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// durationFlag is a flag that accepts a duration, which needs a unit.
+func durationFlag(name string, value time.Duration, usage string) cli.Flag {
+	return &cli.GenericFlag{Name: name, Value: timetext.NewValue(value, timetext.Duration), Usage: usage}
+}
+
+// secondsFlag is a flag that accepts a duration, or a number of seconds.
+func secondsFlag(name string, value time.Duration, usage string) cli.Flag {
+	return &cli.GenericFlag{Name: name, Value: timetext.NewValue(value, timetext.Seconds), Usage: usage}
+}
+
+// deadlineFlag is a flag for the end of work; deadlineOf reads it. Its help is usage and the forms, followed by more.
+func deadlineFlag(usage, more string) cli.Flag {
+	return &cli.StringFlag{Name: "deadline",
+		Usage: usage + " `D`, such as 6h, or by a time such as Friday 17:00" + more}
+}
+
+// deadlineOf reads the flag --deadline, which is either a positive duration or an instant; the other one is zero. An
+// instant is sent to corrald as one, so that a request repeated with its key remains the same.
+func deadlineOf(c *cli.Context, now time.Time) (within corral.Seconds, at time.Time, err error) {
+	if !c.IsSet("deadline") {
+		return 0, at, corral.ErrorAt(corral.Invalid, "--deadline", "is missing: give a duration such as 6h, or a time "+
+			"such as Friday 17:00")
+	}
+	d, at, err := momentOf("--deadline", c.String("deadline"), now)
+	switch {
+	case err != nil:
+		return 0, at, err
+	case !at.IsZero():
+		return 0, at.UTC(), nil
+	case d <= 0:
+		return 0, at, corral.ErrorAt(corral.Invalid, "--deadline", "%s is not a positive duration", d)
+	case d < time.Millisecond:
+		return 0, at, corral.ErrorAt(corral.Invalid, "--deadline", "%s is shorter than a millisecond", d)
+	}
+	return corral.Seconds(d.Round(time.Millisecond)), at, nil
+}
+
+// deadlineFromNow reads the flag --deadline as a duration from now.
+func deadlineFromNow(c *cli.Context) (corral.Seconds, error) {
+	now := time.Now()
+	within, at, err := deadlineOf(c, now)
+	return plan.Goal{Deadline: within, DeadlineAt: at}.From(now).Deadline, err
+}
+
+// momentOf reads an instant, which is not in the past, or a duration. It returns the duration from now in both cases,
+// and the instant as at, which is zero if the text is a duration.
+func momentOf(flag, text string, now time.Time) (d time.Duration, at time.Time, err error) {
+	if timetext.Instant(text) {
+		at, err = timetext.Ahead(text, now)
+		d = at.Sub(now)
+	} else {
+		d, err = timetext.Seconds(text)
+	}
+	switch {
+	case err == nil:
+		return d, at, nil
+	case !strings.ContainsAny(text, "0123456789"):
+		err = fmt.Errorf("%.40q is neither a duration such as 6h nor a time such as %s", text, timetext.Instants)
+	}
+	return 0, time.Time{}, corral.ErrorAt(corral.Invalid, flag, "%w", err)
+}
+
+// maxAhead is the maximum time by which a time may be in the future.
+const maxAhead = 10 * 366 * 24 * time.Hour
+
+// fromNow reads a time, or a duration from now, and returns the duration in whole seconds; an empty text means now.
+func fromNow(flag, text string, now time.Time) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, _, err := momentOf(flag, text, now)
+	if err != nil {
+		return 0, err
+	}
+	if d = d.Truncate(time.Second); d < 0 || d > maxAhead {
+		return 0, corral.ErrorAt(corral.Invalid, flag, "%s is not within ten years from now", text)
+	}
+	return d, nil
+}
+
+// parseTime reads a time that is not before now, in UTC; an empty text yields the zero time.
+func parseTime(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := timetext.Ahead(text, now)
+	if err != nil {
+		return time.Time{}, corral.ErrorAt(corral.Invalid, flag, "%w", err)
+	}
+	return t.UTC(), nil
+}
+
+// timeOrAgo reads a time, which may be in the past, or a duration before now, and returns the time in UTC; an empty
+// text yields the zero time.
+func timeOrAgo(flag, text string, now time.Time) (at time.Time, err error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if timetext.Instant(text) {
+		at, err = timetext.Back(text, now)
+	} else {
+		var ago time.Duration
+		if ago, err = timetext.Duration(text); err == nil && ago < 0 {
+			err = fmt.Errorf("%s is negative: write how long ago", ago)
+		}
+		at = now.Add(-ago)
+	}
+	if err != nil {
+		return time.Time{}, corral.ErrorAt(corral.Invalid, flag, "%w", err)
+	}
+	return at.UTC(), nil
+}

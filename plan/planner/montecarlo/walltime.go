@@ -1,0 +1,155 @@
+package montecarlo
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/planner"
+	"github.com/corral-pilot/corral/plan/validator"
+)
+
+// Walltimes. A task that is running when its pilot's walltime ends has to start over, perhaps on no pilot at all. A
+// longer walltime is safer, because a pilot without work leaves, but a pilot that requests more may wait longer, and
+// dispatches in which other pilots end first cost more or less. So several walltimes are tried, each with the wait
+// predicted for it. The one with the lowest objective per outcome that reaches the goal is taken.
+
+// stretches are the walltimes to try, in multiples of the time for which a pilot is needed. The last one stands for the
+// limit of the site or, if it has none, for endlessly times the need.
+var stretches = []float64{1, 1.5, 2, math.Inf(1)}
+
+const (
+	endlessly = 4.0
+	enough    = 0.005  // relative difference that justifies a longer walltime
+	triedWork = 20_000 // see oddsWork
+	mostTried = 100
+)
+
+// safer returns a plan with the walltimes that suit it best, unless they lower its confidence.
+func (m Model) safer(pl *plan.Plan, opts planner.Options) *plan.Plan {
+	longer := m.stretch(pl, opts.Seed)
+	if c := pl.Confidence; c != nil && longer != pl {
+		again := *c
+		if again.Reached = opts.Judge(longer, true); again.Reached < c.Reached {
+			return pl
+		}
+		longer.Confidence = &again
+	}
+	return longer
+}
+
+// stretch returns the plan with the walltimes that suit it best. The plan must have been executed, see Play.
+func (m Model) stretch(pl *plan.Plan, seed uint64) *plan.Plan {
+	if !pl.Feasible || len(pl.Pilots) == 0 || slices.ContainsFunc(pl.Pilots, func(q plan.Pilot) bool {
+		return m.Site(q.Site, q.Queue).Room != nil // its start depends on its walltime
+	}) {
+		return pl
+	}
+	drawn := m
+	if drawn.Spread.Size == 0 { // estimates are never exact
+		drawn.Spread = DefaultSpread
+	}
+	n := oddsDraws(pl, len(m.Work.Tasks), triedWork, mostTried)
+	best, least := pl, math.Inf(1)
+	var before *plan.Plan
+	for _, by := range stretches {
+		q := m.stretched(pl, by)
+		if q == nil || before != nil && equalWalltimes(q, before) {
+			continue
+		}
+		before = q
+		each := worth(q, pl) / max(0.5, float64(n)*meets(drawn.Outcomes(q, n, seed), pl.Goal))
+		if each < least*(1-enough) {
+			best, least = q, each
+		}
+	}
+	if m.context().Err() != nil {
+		return pl
+	}
+	return best
+}
+
+func equalWalltimes(a, b *plan.Plan) bool {
+	return slices.EqualFunc(a.Pilots, b.Pilots, func(q, r plan.Pilot) bool { return q.Walltime == r.Walltime })
+}
+
+// stretched returns a plan as it is executed with other walltimes; nil if it misses its goal then, or ends noticeably
+// later or costs noticeably more.
+func (m Model) stretched(pl *plan.Plan, by float64) *plan.Plan {
+	longer := *pl
+	longer.Pilots = slices.Clone(pl.Pilots)
+	var late corral.Seconds
+	for i := range longer.Pilots {
+		q := &longer.Pilots[i]
+		s := m.Site(q.Site, q.Queue)
+		q.Walltime = corral.Seconds(m.walltime(s, *q, by))
+		q.Submit = q.Start - corral.Seconds(s.Wait(s.ShapeOf(*q)))
+		late = max(late, pl.Goal.NotBefore-q.Submit)
+	}
+	for i := range longer.Pilots {
+		q := &longer.Pilots[i]
+		for _, at := range []*corral.Seconds{&q.Submit, &q.Start, &q.Ready, &q.End} {
+			*at += late
+		}
+	}
+	played, ok := m.Play(&longer)
+	if !ok || misses(played) || validator.Check(m.Problem, played) != nil {
+		return nil
+	}
+	return played
+}
+
+// worth returns a plan's value of the goal's objective relative to that of another plan.
+func worth(pl, than *plan.Plan) float64 {
+	part := func(a, b float64) float64 {
+		if b == 0 {
+			return 1
+		}
+		return a / b
+	}
+	length := part(float64(pl.Makespan), float64(than.Makespan))
+	money := part(pl.Cost.Money.Units(), than.Cost.Money.Units())
+	switch pl.Goal.Objective {
+	case plan.Makespan:
+		return length
+	case plan.Cost:
+		return money
+	case plan.CPUs:
+		return part(float64(pl.PeakCPUs), float64(than.PeakCPUs))
+	}
+	return pl.Goal.Tradeoff*money + (1-pl.Goal.Tradeoff)*length
+}
+
+// misses reports whether a plan misses its deadline or its budget.
+func misses(pl *plan.Plan) bool {
+	g := pl.Goal
+	return g.Deadline > 0 && pl.Makespan > g.Deadline || g.Budget != nil && pl.Cost.Money > g.Budget.Money
+}
+
+// walltime returns the walltime of a pilot that is a multiple of the time for which it is needed, within the limits of
+// its site. It suffices for the longest task that fits on one of the pilot's hosts.
+func (m Model) walltime(s *plan.Site, q plan.Pilot, by float64) time.Duration {
+	held, limit := time.Duration(q.End-q.Start), s.Walltime
+	for _, c := range s.Closed { // a pilot starts only if its walltime ends before the maintenance
+		if c.From > time.Duration(q.Start) {
+			limit = min(limit, c.From-time.Duration(q.Start))
+		}
+	}
+	switch {
+	case !math.IsInf(by, 1):
+	case limit < plan.Unbounded:
+		return limit
+	default:
+		by = endlessly
+	}
+	longest := time.Duration(0)
+	for _, t := range m.Work.Tasks {
+		if t.Needs.FitIn(q.Host()) {
+			longest = max(longest, s.Takes(t))
+		}
+	}
+	need := max(time.Duration(by*float64(held)), s.Overhead+m.Cluster.Hop+longest) + s.Margin
+	return min(plan.RoundWalltime(need), limit)
+}
