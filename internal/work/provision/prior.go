@@ -101,5 +101,5 @@ func (f Facts) prior(name string, c Caution, now time.Time) (plan.Waits, string)
 		return func(shape plan.Shape, _ float64) time.Duration { return stands.Wait(shape) }, fmt.Sprintf(
 			"assumed from the queue, with %d running and %d waiting jobs", stands.Running, stands.Waiting)
 	}
-	return nil, "its queue cannot be seen either: none is assumed"
+	return nil, "its queue cannot be seen either: none is assumed, and a confidence leaves it out"
 }

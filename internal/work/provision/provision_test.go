@@ -309,7 +309,7 @@ func TestPriorWaits(t *testing.T) {
 		waits  [2]time.Duration // of 2 and 4 cpus
 		said   string
 	}{
-		{"nothing", func(*provision.Facts) {}, [2]time.Duration{}, "its queue cannot be seen either: none is assumed"},
+		{"nothing", func(*provision.Facts) {}, [2]time.Duration{}, "its queue cannot be seen either: none is assumed, and a confidence leaves it out"},
 		{"the queue", func(f *provision.Facts) { f.Stands = map[string]provision.Standing{"normal": standing} },
 			[2]time.Duration{0, 4 * time.Hour}, "assumed from the queue, with 1 running and 1 waiting jobs"},
 		{"other sites before the queue", func(f *provision.Facts) {
