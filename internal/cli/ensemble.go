@@ -94,6 +94,7 @@ func (v ensembleVerbs) newEnsemble(c *cli.Context) (n api.NewEnsemble, err error
 	if n.Deadline, n.DeadlineAt, err = deadlineOf(c, time.Now()); err != nil {
 		return n, err
 	}
+	v.sayDeadline(n.DeadlineAt)
 	files, name, err := ensembleFiles(c.Context, c.Args().Slice())
 	if err != nil {
 		return n, err

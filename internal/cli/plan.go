@@ -176,6 +176,7 @@ func (v planVerbs) newPlan(c *cli.Context) (api.NewPlan, error) {
 	if n.Goal.Bounds, err = boundsOf(c); err != nil {
 		return n, err
 	}
+	v.sayDeadline(n.Goal.DeadlineAt)
 	switch {
 	case c.IsSet("shape") && n.HostCPUs < 1:
 		return n, corral.ErrorAt(corral.Invalid, "--shape", "%d is not a number of cpus: a host has 1 or more",

@@ -70,6 +70,7 @@ func (a *autoRun) request(in api.NewRun) (n api.NewPlan, err error) {
 		return n, corral.ErrorAt(corral.Invalid, "--label", "plan is reserved for the plan that --auto makes")
 	}
 	if n.Goal, err = goalOf(a.c); err == nil {
+		a.sayDeadline(n.Goal.DeadlineAt)
 		n.Goal.Bounds, err = boundsOf(a.c)
 	}
 	if err == nil {

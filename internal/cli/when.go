@@ -52,6 +52,13 @@ func deadlineOf(c *cli.Context, now time.Time) (within corral.Seconds, at time.T
 	return corral.Seconds(d.Round(time.Millisecond)), at, nil
 }
 
+// sayDeadline prints how a deadline that is an instant was understood.
+func (p *printer) sayDeadline(at time.Time) {
+	if !at.IsZero() {
+		p.say("deadline: %s", at.Local().Format("Mon 2006-01-02 15:04:05 MST"))
+	}
+}
+
 // deadlineFromNow reads the flag --deadline as a duration from now.
 func deadlineFromNow(c *cli.Context) (corral.Seconds, error) {
 	now := time.Now()
