@@ -63,6 +63,19 @@ type Goal struct {
 	Bounds
 }
 
+// Alpha returns the weight of the cost, of which the makespan has the rest, or a negative number if neither decides.
+func (g Goal) Alpha() float64 {
+	switch g.Objective {
+	case Makespan:
+		return 0
+	case Cost:
+		return 1
+	case CPUs:
+		return -1
+	}
+	return g.Tradeoff
+}
+
 // Asked holds the part of a request that restricts sites and pilots. Revisions of the plan obey it.
 type Asked struct {
 	Sites []string `json:"sites,omitempty"`     // names; none: all sites that accept pilots

@@ -26,7 +26,11 @@ func answered(ctx context.Context, q algorithm.Question, in api.NewPlan) (*plan.
 	if err != nil || !in.Compare || !made.Feasible {
 		return made, err
 	}
-	if made.Comparison, err = q.Model.Compare(ctx, made, in.Seed); err != nil {
+	ways, err := q.Ways(ctx, made)
+	if err == nil {
+		made.Comparison, err = q.Model.Compare(ctx, made, in.Seed, ways...)
+	}
+	if err != nil {
 		return nil, err
 	}
 	switch {
