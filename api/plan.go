@@ -53,7 +53,7 @@ func (n NextRun) Request(p NewPlan) NewRun {
 // Aside selects additional parts of a plan's report.
 type Aside struct {
 	Marginal bool `json:"marginal,omitempty"` // the value of further cpus
-	Compare  bool `json:"compare,omitempty"`  // the results of policies that only react to a queue
+	Compare  bool `json:"compare,omitempty"`  // the results of other algorithms and of policies that only react
 }
 
 // Estimates specifies the sources of task estimates in addition to the workflow.

@@ -16,7 +16,7 @@ type Evidence struct {
 	Algorithm  Algorithm   `json:"algorithm,omitempty"`
 	Odds       *Odds       `json:"odds,omitempty"`       // nil: the plan was not simulated
 	Confidence *Confidence `json:"confidence,omitempty"` // only if the request asked for a confidence and a deadline
-	// Only if the request asked for a comparison; the first entry is the plan itself.
+	// Only if the request asked for a comparison: the plan itself, those of other algorithms, and other policies.
 	Comparison []Rival   `json:"comparison,omitempty"`
 	Contest    []Entrant `json:"contest,omitempty"` // only for Auto: the result of each algorithm's plan
 	Assumed    *Assumed  `json:"assumed,omitempty"` // nil: the assumptions were not recorded
@@ -33,20 +33,29 @@ type Confidence struct {
 	NextCheaper *float64 `json:"next_cheaper_reaches"` // share reached by the next cheaper candidate; nil: none exists
 }
 
-// A Rival is a provisioning policy with the medians of its results over the outcomes in which the plan was simulated.
+// A Rival is a plan, or a policy that only reacts to a queue, with the medians of its results over the outcomes in
+// which all of them were simulated.
 type Rival struct {
-	Policy     string         `json:"policy"`
+	Policy     string         `json:"policy"`               // of a plan: its algorithm
+	Planned    bool           `json:"planned,omitempty"`    // it is a plan
+	Chosen     bool           `json:"chosen,omitempty"`     // it is the plan of the request
+	Why        string         `json:"why_not,omitempty"`    // why the algorithm made no plan; other values are then 0
 	Parameters string         `json:"parameters,omitempty"` // empty: the defaults
 	Makespan   corral.Seconds `json:"makespan_s"`
+	Cost       cost.Amount    `json:"cost,omitzero"`
+	PeakCPUs   int            `json:"peak_cpus"` // held at once
 	CoreHours  float64        `json:"core_hours"`
 	Waste      float64        `json:"waste"`
 	Requests   int            `json:"requests"` // jobs submitted to sites
 	Finished   float64        `json:"finished"` // share of outcomes in which the workflow completed
+	// J(α) = α × cost + (1 − α) × makespan, each relative to the least in the list; 0: the objective is cpus.
+	Weight float64 `json:"weight,omitempty"`
 }
 
 // An Entrant is an algorithm with the results of its plan. The outcomes are the same for all algorithms.
 type Entrant struct {
 	Algorithm Algorithm      `json:"algorithm"`
+	Planned   corral.Seconds `json:"planned_s,omitempty"`  // the makespan of the plan itself
 	Makespan  corral.Seconds `json:"makespan_s,omitempty"` // the median of the outcomes that completed; 0: none did
 	Cost      cost.Amount    `json:"cost,omitzero"`        // the mean
 	PeakCPUs  int            `json:"peak_cpus,omitempty"`  // held at once, as planned

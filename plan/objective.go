@@ -120,17 +120,30 @@ func (g Goal) Within(p cost.Point) bool {
 	return (g.Deadline <= 0 || p.Makespan <= time.Duration(g.Deadline)) && (g.Budget == nil || p.Cost <= g.Budget.Money)
 }
 
+// Alpha returns the weight of the cost in J; ok is false if J does not decide.
+func (g Goal) Alpha() (alpha Share, ok bool) {
+	switch g.Objective {
+	case Makespan:
+		return 0, true
+	case Cost:
+		return Whole, true
+	case CPUs:
+		return 0, false
+	}
+	return g.Tradeoff, true
+}
+
 // scores returns the quantity that the goal minimizes, for each candidate; tolerant reports whether differences of 1 % do
 // not matter.
 func (g Goal) scores(all []Candidate) (scores []*big.Int, tolerant bool) {
-	alpha := map[Objective]Share{Makespan: 0, Cost: Whole, Tradeoff: g.Tradeoff, "": g.Tradeoff}[g.Objective]
+	alpha, weighed := g.Alpha()
 	w := Weigh(alpha, all)
 	for _, c := range all {
-		if g.Objective == CPUs {
-			scores = append(scores, big.NewInt(int64(c.CPUs)))
-		} else {
+		if weighed {
 			scores = append(scores, w.exact(c.Point))
+		} else {
+			scores = append(scores, big.NewInt(int64(c.CPUs)))
 		}
 	}
-	return scores, g.Objective != CPUs && g.Objective != Makespan
+	return scores, weighed && alpha > 0
 }

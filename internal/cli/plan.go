@@ -41,7 +41,7 @@ func (v planVerbs) command() *cli.Command {
 			&cli.Uint64Flag{Name: "seed", Usage: "seed random numbers with `N`"},
 			errorFlag(),
 			&cli.BoolFlag{Name: "compare",
-				Usage: "compare the plan with policies that only react to a queue"},
+				Usage: "compare the plan with those of other algorithms, and with policies that only react"},
 			&cli.BoolFlag{Name: "explain",
 				Usage: "print the reasons, the effective limits, and the cost of other plans"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show the plan without storing it"},
@@ -268,13 +268,12 @@ func (v planVerbs) showParts(document *plan.Plan, explain bool) error {
 		return nil // the error contains the reason
 	}
 	err := v.listPilots(pilots)
-	if err == nil && len(document.Contest) > 0 {
+	if err == nil && len(document.Contest) > 0 && len(document.Comparison) == 0 {
 		fmt.Fprintln(v.out, "\nthe plans of all algorithms, played in the queues as they are now:")
 		err = v.showContest(document.Contest)
 	}
 	if err == nil && len(document.Comparison) > 0 {
-		fmt.Fprintln(v.out, "\nmedians of simulated outcomes; policies ask for pilots of one shape:")
-		err = rivalTable.list(v.printer, document.Comparison)
+		err = v.showComparison(document)
 	}
 	if err == nil {
 		err = v.showMarginal(document.Marginal)

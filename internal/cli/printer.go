@@ -197,8 +197,8 @@ func withFlag(err error, flags []cli.Flag) string {
 
 // flagOf maps fields to the flags whose names cannot be derived from them.
 var flagOf = map[string]string{"memory_mib": "memory", "site_options": "site-opt", "labels": "label",
-	"profiles": "profile", "host_cpus": "shape", "run_id": "run", "min_cpus": "min", "max_cpus": "max", "max_peak_cpus": "max-cpus",
-	"pilot_cpus": "cpus", "pilot_walltime_s": "walltime"}
+	"profiles": "profile", "host_cpus": "shape", "run_id": "run", "min_cpus": "min", "max_cpus": "max",
+	"max_peak_cpus": "max-cpus", "pilot_cpus": "cpus", "pilot_walltime_s": "walltime"}
 
 // terminalOf returns the terminal to which w writes, or nil.
 func terminalOf(w io.Writer) *os.File {

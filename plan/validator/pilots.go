@@ -131,8 +131,8 @@ func (c *checker) bounds() {
 		c.unless(q.Submit >= b.NotBefore, "not before", "pilot %d is requested after %s, but none may be before %s", i,
 			q.Submit, b.NotBefore)
 		c.unless(!b.Static || q.Hedges != nil || q.Submit == b.NotBefore && q.End >= c.plan.Makespan &&
-			q.CPUs == pilots[0].CPUs, "static", "pilot %d, of %d cpus per host, is requested after %s and leaves after "+
-			"%s", i, q.CPUs, q.Submit, q.End)
+			q.CPUs == pilots[0].CPUs, "static", "pilot %d, of %d cpus per host, is requested after %s and leaves "+
+			"after %s", i, q.CPUs, q.Submit, q.End)
 	}
 	sweep(changes, func(at corral.Seconds, sum corral.Resources, own int) {
 		c.unless(b.MaxCPUs == 0 || own == 0 || sum.CPUs <= b.MaxCPUs, "max cpus", "%d cpus are held at %s, those of "+

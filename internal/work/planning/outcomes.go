@@ -30,7 +30,11 @@ func answered(ctx context.Context, q algorithm.Question, in api.NewPlan) (*plan.
 	if !in.Compare {
 		return made, context.Cause(ctx)
 	}
-	if made.Comparison, err = q.Model.Compare(ctx, made, in.Seed); err != nil {
+	ways, err := q.Ways(ctx, made)
+	if err == nil {
+		made.Comparison, err = q.Model.Compare(ctx, made, in.Seed, ways...)
+	}
+	if err != nil {
 		return nil, err
 	}
 	switch {

@@ -40,6 +40,8 @@ type Question struct {
 
 	// Odds returns the predictor of whether pilots in a queue of a site start in time; nil: no predictor is available.
 	Odds func(site, queue string) virtual.Predictor
+
+	waiting *plan.Plan // the staircase's plan, on which others are based; nil: not made yet
 }
 
 // mostSearched is the maximum number of tasks of a workflow for searches in slots, because each trial schedules all
@@ -67,6 +69,15 @@ func (q Question) Make(ctx context.Context, by plan.Algorithm) (made *plan.Plan,
 
 // staircase returns the planner's plan, which uses waits only.
 func (q Question) staircase(ctx context.Context) (*plan.Plan, error) {
+	if q.waiting != nil {
+		made := *q.waiting
+		made.Reasons = slices.Clone(made.Reasons)
+		if made.Nearest != nil {
+			nearest := *made.Nearest
+			made.Nearest = &nearest
+		}
+		return &made, nil
+	}
 	q.Model.Sites = slices.Clone(q.Model.Sites)
 	for i := range q.Model.Sites {
 		q.Model.Sites[i].Room = nil

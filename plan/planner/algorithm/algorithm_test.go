@@ -298,3 +298,28 @@ func TestWhatCannotBeSearched(t *testing.T) {
 		t.Errorf("after its context has ended: %v", err)
 	}
 }
+
+// With a confidence, auto compares roughly judged plans, but returns the plan that its algorithm makes alone, with the
+// same share of outcomes.
+func TestAutoIsAsSureAsItsAlgorithm(t *testing.T) {
+	t.Parallel()
+	p, err := plantest.Problem(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := algorithm.Question{Model: montecarlo.Model{Problem: p, Spread: montecarlo.DefaultSpread, Exact: 120},
+		Goal: plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(12 * time.Hour), Confidence: 0.9}}
+	auto, err := q.Make(t.Context(), plan.Auto)
+	if err != nil || !auto.Feasible {
+		t.Fatalf("%+v, %v", auto, err)
+	}
+	alone, err := q.Make(t.Context(), auto.Algorithm)
+	if err != nil || alone.Confidence == nil {
+		t.Fatalf("%+v, %v", alone, err)
+	}
+	a, _ := json.Marshal([]any{auto.Pilots, auto.Confidence})
+	b, _ := json.Marshal([]any{alone.Pilots, alone.Confidence})
+	if !bytes.Equal(a, b) || alone.Confidence.Reached < 0.9 {
+		t.Errorf("auto takes %s: %s, but alone it makes %s", auto.Algorithm, a, b)
+	}
+}

@@ -8,6 +8,7 @@ package algorithm
 // simulation does the same (montecarlo.Model.Ended).
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,30 +32,44 @@ const (
 	playedTasks = 400_000
 )
 
+// roughDraws is the number of outcomes by which the contest judges a candidate for a goal with a confidence. The winner
+// makes its plan again, with as many outcomes as it takes alone.
+const roughDraws = 100
+
 // contest makes a plan with each algorithm, simulates all plans in the same outcomes, and returns the best plan for the
 // goal, with the results of all plans. An algorithm without a plan is listed with the reason. If there is no plan at
 // all, it returns the planner's answer.
 func (q Question) contest(ctx context.Context) (*plan.Plan, error) {
+	rough := q
+	sure := q.Goal.Confidence > 0 && q.Goal.Deadline > 0
+	if sure {
+		rough.Model.Rough = roughDraws
+	}
+	made, err := rough.staircase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rough.waiting = made
 	var all []plan.Entrant
 	var plans []*plan.Plan
 	for _, by := range entrants {
-		made, err := q.Make(ctx, by)
-		if err != nil && corral.KindOf(err) != corral.Unsatisfiable || ctx.Err() != nil {
-			return nil, errors.Join(err, context.Cause(ctx))
-		}
-		e := plan.Entrant{Algorithm: by, Missed: 1}
-		switch {
-		case err != nil:
-			e.Why = err.Error()
-		case !made.Feasible:
-			e.Why = made.Reasons[0]
-		default:
-			e.PeakCPUs = made.PeakCPUs
-			q.play(ctx, made, &e)
+		made, e, err := rough.enter(ctx, by)
+		if err != nil {
+			return nil, err
 		}
 		all, plans = append(all, e), append(plans, made)
 	}
 	best := choose(q.Goal, all)
+	for sure && best >= 0 {
+		made, e, err := q.enter(ctx, entrants[best])
+		if err != nil {
+			return nil, err
+		}
+		if all[best], plans[best] = e, made; e.Why == "" {
+			break
+		}
+		best = choose(q.Goal, all)
+	}
 	if best < 0 {
 		if plans[0].Feasible { // the contest shows the results of its simulation
 			plans[0].Contest = all
@@ -68,6 +83,54 @@ func (q Question) contest(ctx context.Context) (*plan.Plan, error) {
 	all[best].Won = true
 	won.Contest, won.Reasons = all, append(won.Reasons, why(q.Goal, all, best))
 	return won, nil
+}
+
+// Ways returns for a comparison the plans of all algorithms except that of the given plan, or the reasons why they made
+// none. A confidence is judged roughly. It returns none if the plan cannot be compared (see montecarlo.Model.Compare).
+func (q Question) Ways(ctx context.Context, made *plan.Plan) (all []montecarlo.Way, err error) {
+	if montecarlo.Draws(len(q.Model.Work.Tasks)) == 0 || len(made.Pilots) == 0 {
+		return nil, nil
+	}
+	q.Model.Rough = roughDraws
+	if q.waiting, err = q.staircase(ctx); err != nil {
+		return nil, err
+	}
+	for _, by := range entrants {
+		if by == cmp.Or(made.Algorithm, plan.Staircase) {
+			continue
+		}
+		other, err := q.Make(ctx, by)
+		switch {
+		case err != nil && corral.KindOf(err) != corral.Unsatisfiable || ctx.Err() != nil:
+			return nil, errors.Join(err, context.Cause(ctx))
+		case err != nil:
+			all = append(all, montecarlo.Way{By: by, Why: err.Error()})
+		case !other.Feasible:
+			all = append(all, montecarlo.Way{By: by, Why: other.Reasons[0]})
+		default:
+			all = append(all, montecarlo.Way{By: by, Plan: other})
+		}
+	}
+	return all, nil
+}
+
+// enter makes the plan of one algorithm and simulates it. If there is no plan, the entrant has the reason.
+func (q Question) enter(ctx context.Context, by plan.Algorithm) (made *plan.Plan, e plan.Entrant, err error) {
+	made, err = q.Make(ctx, by)
+	if err != nil && corral.KindOf(err) != corral.Unsatisfiable || ctx.Err() != nil {
+		return nil, e, errors.Join(err, context.Cause(ctx))
+	}
+	e = plan.Entrant{Algorithm: by, Missed: 1}
+	switch {
+	case err != nil:
+		e.Why = err.Error()
+	case !made.Feasible:
+		e.Why = made.Reasons[0]
+	default:
+		e.PeakCPUs, e.Planned = made.PeakCPUs, made.Makespan
+		q.play(ctx, made, &e)
+	}
+	return made, e, nil
 }
 
 // mostMissed is the maximum share of outcomes in which an accepted plan may miss its deadline or its budget, if no
@@ -124,7 +187,7 @@ func (q Question) play(ctx context.Context, made *plan.Plan, e *plan.Entrant) {
 		}
 	}
 	if len(makespans) == 0 {
-		e.Why, e.PeakCPUs = "its pilots, and their replacements, leave tasks undone", 0
+		e.Why, e.PeakCPUs, e.Planned = "its pilots, and their replacements, leave tasks undone", 0, 0
 		return
 	}
 	slices.Sort(makespans)

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/kit/heap"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
@@ -15,6 +17,8 @@ type Result struct {
 	Held     time.Duration // cpus × time
 	Work     time.Duration // part of Held in which tasks run
 	Requests int
+	Peak     int // cpus held at once
+	Cost     cost.Money
 }
 
 // Single simulates a scenario with pilots that run one task each. Without placeholders each task is a batch job of its
@@ -57,6 +61,7 @@ type single struct {
 	waiting      int   // queued jobs
 	here         int   // started jobs without a task
 	running      int
+	held         int // cpus
 	events       heap.Heap[event]
 	out          Result
 }
@@ -104,6 +109,11 @@ func (x *single) start(now time.Duration) {
 			held += x.Sites[0].Transfer.Takes(x.Bytes(i))
 		}
 		x.out.Held += held * time.Duration(need)
+		x.held += need
+		x.out.Peak = max(x.out.Peak, x.held)
+		_, money := x.Sites[0].Tariff.Bill(plan.Pilot{Shape: corral.Shape{Hosts: 1, CPUs: need},
+			End: corral.Seconds(held)})
+		x.out.Cost = x.out.Cost.Plus(money)
 		x.out.Work += took * time.Duration(need)
 		x.events.Push(event{now + held, i})
 	}
@@ -115,7 +125,8 @@ func (x *single) start(now time.Duration) {
 // done ends a task and its job.
 func (x *single) done(e event) {
 	x.out.Makespan = max(x.out.Makespan, e.at)
-	x.free += x.Work.Tasks[e.task].CPUs
+	cpus := x.Work.Tasks[e.task].CPUs
+	x.free, x.held = x.free+cpus, x.held-cpus
 	x.running--
 	for _, c := range x.Work.Graph.Children(e.task) {
 		if x.missing[c]--; x.missing[c] == 0 {

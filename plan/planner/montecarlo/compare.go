@@ -11,6 +11,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner/baseline"
 	"github.com/corral-pilot/corral/plan/sim"
 )
@@ -22,26 +23,38 @@ const (
 	mostCompared  = 20
 )
 
-// Compare simulates a plan and the policies of package baseline in the same outcomes, each policy with its defaults and
-// with the best parameters of a small sweep. The plan is the first result; rivals follow in the order of Families. All
-// rivals request pilots of the plan's most frequent shape, at the site of that shape, within the site's limits. The
-// best parameters are those that meet the deadline with the lowest sum of makespan and core-hours, each relative to the
-// plan's.
+// A Way is the plan of an algorithm, or the reason why it made none.
+type Way struct {
+	By   plan.Algorithm
+	Plan *plan.Plan
+	Why  string
+}
+
+// Compare simulates a plan, those of other algorithms, and the policies of package baseline in the same outcomes, each
+// policy with its defaults and with the best parameters of a small sweep. The plan is the first result; the others
+// follow as given, and the policies in the order of Families. All policies request pilots of the plan's most frequent
+// shape, at the site of that shape, within the site's limits. The best parameters are those that meet the deadline with
+// the lowest sum of makespan and core-hours, each relative to the plan's.
 //
 // Present pilots are available to policies that request pilots, but not to single-task jobs. Compare returns nil if the
 // workflow is too large, or if the plan has no pilots and thus no shape to request.
 //
 // If ctx is cancelled, Compare returns its cause.
-func (m Model) Compare(ctx context.Context, pl *plan.Plan, seed uint64) ([]plan.Rival, error) {
+func (m Model) Compare(ctx context.Context, pl *plan.Plan, seed uint64, others ...Way) ([]plan.Rival, error) {
 	if len(m.Work.Tasks) > mostTasks || len(pl.Pilots) == 0 {
 		return nil, nil
 	}
 	m.ctx = ctx
 	c := comparison{m: m, goal: pl.Goal, seed: seed, n: min(mostCompared, max(3, comparedTasks/len(m.Work.Tasks)))}
 	c.shape = usual(pl)
-	c.plan = rival("plan", "", m.Outcomes(pl, c.n, seed))
+	c.plan = c.way(Way{By: cmp.Or(pl.Algorithm, plan.Staircase), Plan: pl})
+	c.plan.Chosen = true
+	all := []plan.Rival{c.plan}
+	for _, w := range others {
+		all = append(all, c.way(w))
+	}
 	width := c.width()
-	all := []plan.Rival{c.plan, c.single("none", "", 0)}
+	all = append(all, c.single("none", "", 0))
 	all = append(all, c.best("placeholder", func(n int, parameters string) plan.Rival {
 		return c.single("placeholder", parameters, n)
 	}, width)...)
@@ -56,7 +69,42 @@ func (m Model) Compare(ctx context.Context, pl *plan.Plan, seed uint64) ([]plan.
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	weigh(pl.Goal, all)
 	return all, nil
+}
+
+// way simulates the plan of an algorithm.
+func (c *comparison) way(w Way) plan.Rival {
+	if w.Plan == nil {
+		return plan.Rival{Policy: string(w.By), Planned: true, Why: w.Why}
+	}
+	r := c.rival(string(w.By), "", c.m.Outcomes(w.Plan, c.n, c.seed))
+	r.Planned = true
+	return r
+}
+
+// weigh computes the weights of rivals by a goal. Those that complete the workflow in less than half of the outcomes do
+// not count for the least cost and makespan.
+func weigh(goal plan.Goal, all []plan.Rival) {
+	alpha, ok := goal.Alpha()
+	if !ok {
+		return
+	}
+	point := func(r plan.Rival) cost.Point {
+		return cost.Point{Makespan: time.Duration(r.Makespan), Cost: r.Cost.Money}
+	}
+	var finished []plan.Candidate
+	for _, r := range all {
+		if r.Finished >= 0.5 {
+			finished = append(finished, plan.Candidate{Point: point(r)})
+		}
+	}
+	by := plan.Weigh(alpha, finished)
+	for i := range all {
+		if r := &all[i]; r.Why == "" && len(finished) > 0 {
+			r.Weight = by.Of(point(*r))
+		}
+	}
 }
 
 // A comparison is the state of one comparison.
@@ -114,7 +162,7 @@ func (c *comparison) chanceAt(n int) sim.Scenario {
 func (c *comparison) method(method baseline.Method, most int) plan.Rival {
 	shape := c.shape
 	shape.Walltime = c.walltime()
-	return rival(method.Name, method.Parameters, c.m.play(c.n, func(i int) sim.Scenario {
+	return c.rival(method.Name, method.Parameters, c.m.play(c.n, func(i int) sim.Scenario {
 		s := c.chanceAt(i)
 		s.Control, s.Every = method.Control(baseline.Setting{Pilot: shape, Most: most}), method.Every
 		return s
@@ -135,7 +183,8 @@ func (c *comparison) single(name, parameters string, placeholders int) plan.Riva
 					continue
 				}
 				r := baseline.Single(c.chanceAt(i), placeholders, site.CPUs)
-				all[i] = Outcome{Makespan: r.Makespan, Held: r.Held, Work: r.Work, Requests: r.Requests, Finished: true}
+				all[i] = Outcome{Makespan: r.Makespan, Held: r.Held, Work: r.Work, Requests: r.Requests,
+					Peak: r.Peak, Cost: r.Cost, Finished: true}
 			}
 			done <- struct{}{}
 		}()
@@ -147,7 +196,7 @@ func (c *comparison) single(name, parameters string, placeholders int) plan.Riva
 	for range workers {
 		<-done
 	}
-	return rival(name, parameters, all)
+	return c.rival(name, parameters, all)
 }
 
 // best returns the results of a policy with a numeric parameter: at the workflow's width, and at the best smaller
@@ -179,7 +228,7 @@ func (c *comparison) least(all []plan.Rival) []plan.Rival {
 }
 
 // rival summarizes outcomes by their medians.
-func rival(policy, parameters string, all []Outcome) plan.Rival {
+func (c *comparison) rival(policy, parameters string, all []Outcome) plan.Rival {
 	r := plan.Rival{Policy: policy, Parameters: parameters}
 	var held, work time.Duration
 	var done []Outcome
@@ -193,6 +242,8 @@ func rival(policy, parameters string, all []Outcome) plan.Rival {
 	r.Makespan = quantiles(done, func(o Outcome) corral.Seconds { return corral.Seconds(o.Makespan) }).Median
 	r.CoreHours = quantiles(all, func(o Outcome) float64 { return o.Held.Hours() }).Median
 	r.Requests = quantiles(all, func(o Outcome) int { return o.Requests }).Median
+	r.PeakCPUs = quantiles(all, func(o Outcome) int { return o.Peak }).Median
+	r.Cost = cost.Amount{Money: quantiles(all, func(o Outcome) cost.Money { return o.Cost }).Median, Unit: c.m.Unit()}
 	if held > 0 {
 		r.Waste = 1 - float64(work)/float64(held)
 	}

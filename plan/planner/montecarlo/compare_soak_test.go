@@ -28,7 +28,7 @@ func TestCompare(t *testing.T) {
 		seen[r.Policy]++
 		t.Logf("%-12s %-32s %10s %8.2f ch  waste %5.1f %% %4d requests, %.2f", r.Policy, r.Parameters, r.Makespan,
 			r.CoreHours, 100*r.Waste, r.Requests, r.Finished)
-		if r.Makespan <= 0 || r.CoreHours <= 0 || r.Requests < 1 || r.Waste < 0 || r.Policy != "plan" && r.Finished < 1 {
+		if r.Makespan <= 0 || r.CoreHours <= 0 || r.Requests < 1 || r.Waste < 0 || !r.Planned && r.Finished < 1 {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -38,7 +38,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s is there %d times, want its defaults and the best of its sweep", policy, seen[policy])
 		}
 	}
-	if all[0].Policy != "plan" || seen["none"] != 1 {
+	if !all[0].Chosen || seen["none"] != 1 {
 		t.Errorf("%+v", all)
 	}
 }

@@ -59,7 +59,10 @@ func (m Model) Judge(goal plan.Goal, seed uint64) planner.Judge {
 	}
 	return func(pl *plan.Plan, exact bool) float64 {
 		enough, step := min(most, max(leastDraws, most/4)), batch
-		if exact {
+		switch {
+		case m.Rough > 0:
+			enough, step = min(most, m.Rough), leastDraws
+		case exact:
 			enough, step = most, most
 		}
 		met, drawn := 0, 0

@@ -23,6 +23,7 @@ type Model struct {
 	Among    *Background   // other users' jobs, with which pilots compete at each site; nil: waits are drawn
 	Queues   Queues        // current queues of sites, where known; they take precedence over Among
 	Exact    int           // number of outcomes for an exact share; 0: according to Draws
+	Rough    int           // the same for a search that only compares plans: a share may be far from exact; 0: exact
 	BreakOff time.Duration // time at which an outcome is aborted and counts as unfinished; 0: never
 
 	ctx context.Context // context of the current operation; nil: the operation cannot be cancelled
@@ -39,6 +40,7 @@ type Outcome struct {
 	Held     time.Duration // cpus × time
 	Work     time.Duration // part of Held spent on completed tasks
 	Requests int           // jobs submitted to sites
+	Peak     int           // cpus held at once
 	Started  int           // number of requested pilots that started
 	Wait     time.Duration // mean wait of started pilots
 	Finished bool          // every task completed
@@ -183,6 +185,7 @@ func (m Model) Of(t *sim.Trace) Outcome {
 	o := Outcome{Makespan: t.Makespan(), Finished: t.Ending == sim.Done}
 	o.Work = time.Duration(t.WorkOn(m.asked) * float64(time.Hour))
 	var waited time.Duration
+	var held []plan.Pilot
 	for _, h := range t.Pilots {
 		if !m.asked(h) {
 			continue
@@ -194,11 +197,14 @@ func (m Model) Of(t *sim.Trace) Outcome {
 		if h.For() == 0 {
 			continue
 		}
-		q := plan.Pilot{Shape: corral.Shape{Hosts: h.Hosts, CPUs: h.CPUs}, End: corral.Seconds(h.For())}
+		q := plan.Pilot{Shape: corral.Shape{Hosts: h.Hosts, CPUs: h.CPUs}, Start: corral.Seconds(h.Start),
+			End: corral.Seconds(h.Start + h.For())}
+		held = append(held, q)
 		_, money := m.Site(h.Site, h.Queue).Tariff.Bill(q)
 		o.Cost = o.Cost.Plus(money)
 		o.Held += time.Duration(h.Hosts*h.CPUs) * h.For()
 	}
+	o.Peak = plan.Peak(held, "")
 	o.Wait = waited / time.Duration(max(1, o.Started))
 	return o
 }

@@ -104,14 +104,9 @@ func (m Model) stretched(pl *plan.Plan, by float64) *plan.Plan {
 
 // worth returns a plan's value of the goal's objective relative to that of another plan.
 func worth(pl, than *plan.Plan) float64 {
-	alpha := pl.Goal.Tradeoff
-	switch pl.Goal.Objective {
-	case plan.CPUs:
+	alpha, ok := pl.Goal.Alpha()
+	if !ok {
 		return float64(pl.PeakCPUs) / float64(max(1, than.PeakCPUs))
-	case plan.Makespan:
-		alpha = 0
-	case plan.Cost:
-		alpha = plan.Whole
 	}
 	return plan.Weigh(alpha, []plan.Candidate{{Point: point(than)}}).Of(point(pl))
 }
