@@ -39,7 +39,7 @@ func (m Model) Play(made *plan.Plan) (played *plan.Plan, ok bool) {
 // Playable reports whether the workflow is small enough to be executed.
 func (m Model) Playable() bool { return len(m.Work.Tasks) <= mostPlayed }
 
-// mostPlayed is the maximum number of tasks of a workflow that is executed: a million take a minute and a gibibyte.
+// mostPlayed is the maximum number of tasks of a workflow that is executed: a million take about a minute and two GiB.
 const mostPlayed = 1_000_000
 
 // mostPlays is the maximum number of executions until one has the same pilots as the one before.
