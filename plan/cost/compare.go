@@ -12,8 +12,9 @@ type Point struct {
 	Cost     Money
 }
 
-// Pareto returns the indices of the points of the front, by ascending makespan and thereby descending cost: no other point
-// is neither slower nor more expensive. Of equal points only the first by tie is kept, which may be nil, then by index.
+// Pareto returns the indices of the points of the front, by ascending makespan and thereby descending cost: no other
+// point is neither slower nor more expensive. Of equal points only the first by tie is kept, which may be nil, then by
+// index.
 func Pareto(points []Point, tie func(i, j int) int) (front []int) {
 	order := make([]int, len(points))
 	for i := range order {
