@@ -79,8 +79,9 @@ func TestTheBestIsTheSoonestOfTheNearlyBest(t *testing.T) {
 func TestWithin(t *testing.T) {
 	t.Parallel()
 	g := plan.Goal{Deadline: corral.Seconds(time.Hour), Budget: &cost.Amount{Money: 5}}
-	for p, want := range map[cost.Point]bool{{Makespan: time.Hour, Cost: 5}: true, {Makespan: time.Hour + 1, Cost: 5}: false,
-		{Makespan: time.Hour, Cost: 6}: false} {
+	for p, want := range map[cost.Point]bool{
+		{Makespan: time.Hour, Cost: 5}: true, {Makespan: time.Hour + 1, Cost: 5}: false, {Makespan: time.Hour, Cost: 6}: false,
+	} {
 		if g.Within(p) != want || !(plan.Goal{}).Within(p) {
 			t.Errorf("%+v: within %v, want %v", p, g.Within(p), want)
 		}
