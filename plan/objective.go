@@ -9,17 +9,17 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// A Candidate holds the figures by which a planner compares a choice. All candidates of a request are compared together,
-// and must have costs in the same unit.
+// A Candidate holds the figures by which a planner compares a choice. All candidates of a request are compared
+// together, and must have costs in the same unit.
 type Candidate struct {
 	cost.Point
 	CPUs    int  // held at once
 	Outside bool // beyond a bound of the goal: it serves only as a reference
 }
 
-// A Weighing compares choices by J(α) = α × cost ÷ cost* + (1 − α) × makespan ÷ makespan*, where α is the weight of cost,
-// and cost* and makespan* are the least positive values of all choices. If all costs or all makespans are 0, they count
-// as equal. The zero value of both references suits a single choice.
+// A Weighing compares choices by J(α) = α × cost ÷ cost* + (1 − α) × makespan ÷ makespan*, where α is the weight of
+// cost, and cost* and makespan* are the least positive values of all choices. If all costs or all makespans are 0, they
+// count as equal.
 type Weighing struct {
 	alpha Share
 	least cost.Point
@@ -44,8 +44,8 @@ func leastPositive[T ~int64](least, n T) T {
 
 // Of returns J of a choice for display, in multiples of the best conceivable choice.
 func (w Weighing) Of(p cost.Point) float64 {
-	j, _ := new(big.Rat).SetFrac(w.exact(p), product(int64(Whole), w.base(w.least.Cost), w.base(cost.Money(w.least.Makespan)))).
-		Float64()
+	whole := product(int64(Whole), w.base(w.least.Cost), w.base(cost.Money(w.least.Makespan)))
+	j, _ := new(big.Rat).SetFrac(w.exact(p), whole).Float64()
 	return j
 }
 
@@ -66,9 +66,9 @@ func product(factors ...int64) *big.Int {
 }
 
 // Order returns the indices of the candidates within the goal's bounds, the best first. The candidates whose cost (for
-// objective cost) or J (for objective tradeoff) is within 1 % of the least count as equally good: among them the soonest
-// comes first, then the one with the fewest cpus. The others are sorted by the objective, then by cost, cpus and makespan.
-// Remaining ties are resolved by rest, which may be nil, then by index.
+// objective cost) or J (for objective tradeoff) is within 1 % of the least count as equally good: among them the
+// soonest comes first, then the one with the fewest cpus. The others are sorted by the objective, then by cost, cpus
+// and makespan. Remaining ties are resolved by rest, which may be nil, then by index.
 func (g Goal) Order(all []Candidate, rest func(i, j int) int) []int {
 	var order []int
 	for i, c := range all {
@@ -133,8 +133,8 @@ func (g Goal) Alpha() (alpha Share, ok bool) {
 	return g.Tradeoff, true
 }
 
-// scores returns the quantity that the goal minimizes, for each candidate; tolerant reports whether differences of 1 % do
-// not matter.
+// scores returns the quantity that the goal minimizes, for each candidate; tolerant reports whether differences of 1 %
+// do not matter.
 func (g Goal) scores(all []Candidate) (scores []*big.Int, tolerant bool) {
 	alpha, weighed := g.Alpha()
 	w := Weigh(alpha, all)

@@ -79,8 +79,8 @@ func compare(cases []instance, o moga.Options, alphas ...plan.Share) (table, err
 	return all, nil
 }
 
-// published returns the point of a front, which must not be empty, that the thesis chooses: cost and makespan are weighed
-// relative to the range of the front (equation 15).
+// published returns the point of a front, which must not be empty, that the thesis chooses: cost and makespan are
+// weighed relative to the range of the front (equation 15).
 func published(front moga.Front, alpha plan.Share) cost.Point {
 	points := front.Points()
 	return points[greedy.Choose(points, alpha)]

@@ -121,7 +121,8 @@ func (b bench) problem(ctx context.Context, dir string, seed int) (all []result,
 		return nil, 0, err
 	}
 	m := montecarlo.Model{Problem: p}
-	goals := []plan.Goal{{Objective: plan.Makespan}, {Objective: plan.Cost}, {Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}}
+	goals := []plan.Goal{{Objective: plan.Makespan}, {Objective: plan.Cost},
+		{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}}
 	for i := 0; i < len(goals); i++ {
 		began := time.Now()
 		pl, err := m.Make(ctx, goals[i], planner.Options{Seed: uint64(seed)})

@@ -16,7 +16,8 @@ type group struct {
 }
 
 // groups lists the layout from the bottom to the top. A package belongs to the group with the longest folder that it is
-// in. It may import packages of its own group, among which Go itself refuses cycles, and of the groups that its own uses.
+// in. It may import packages of its own group, among which Go itself refuses cycles, and of the groups that its own
+// uses.
 var groups = []group{
 	{"internal/kit", "knows nothing of Corral", nil},
 	{"condor", "HTCondor's files and commands, and none of our nouns", []string{"internal/kit"}},
@@ -122,8 +123,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// builds lists the planners that may use other planners, and why. All others find plans of their own, so that no planner
-// depends on another's result: they share the values of plan.
+// builds lists the planners that may use other planners, and why. All others find plans of their own, so that no
+// planner depends on another's result: they share the values of plan.
 var builds = map[string]string{
 	"plan/planner":            "bound limits its search",
 	"plan/planner/algorithm":  "compares the plans of all",

@@ -12,8 +12,9 @@ type Point struct {
 	Cost     Money
 }
 
-// Pareto returns the indices of the points of the front, by ascending makespan and thereby descending cost: no other point
-// is neither slower nor more expensive. Of equal points only the first by tie is kept, which may be nil, then by index.
+// Pareto returns the indices of the points of the front, by ascending makespan and thereby descending cost: no other
+// point is neither slower nor more expensive. Of equal points only the first by tie is kept, which may be nil, then by
+// index.
 func Pareto(points []Point, tie func(i, j int) int) (front []int) {
 	order := make([]int, len(points))
 	for i := range order {
@@ -21,10 +22,11 @@ func Pareto(points []Point, tie func(i, j int) int) (front []int) {
 	}
 	slices.SortStableFunc(order, func(i, j int) int {
 		a, b := points[i], points[j]
-		if before := cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.Cost, b.Cost)); before != 0 || tie == nil {
-			return before
+		before := cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.Cost, b.Cost))
+		if before == 0 && tie != nil {
+			return tie(i, j)
 		}
-		return tie(i, j)
+		return before
 	})
 	for _, i := range order {
 		if n := len(front); n == 0 || points[i].Cost < points[front[n-1]].Cost {

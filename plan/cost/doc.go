@@ -16,5 +16,6 @@
 // The invariant: the actual cost never exceeds the billed cost, and the two are equal for whole periods.
 //
 // The formulas and rules are those of chapter 4 of Juve 2012 (Gideon Juve: Resource Management for Scientific
-// Workflows, PhD thesis, University of Southern California, 2012), which comments call the thesis. The package does not support exchange rates, taxes or discounts, and never adds amounts of different units.
+// Workflows, PhD thesis, University of Southern California, 2012), which comments call the thesis. The package does not
+// support exchange rates, taxes or discounts, and never adds amounts of different units.
 package cost

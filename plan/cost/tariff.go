@@ -17,7 +17,8 @@ type Tariff struct {
 var CoreHours = Tariff{Rate: Rate{Price: micro, Unit: CPUHours, Per: CPUHour}}
 
 // ParseTariff parses a price with ParseRate and a billing period with ParseBilling. An empty price means the price of
-// CoreHours; with an empty period the exact time is billed. If a parser fails, the error is Invalid and its place is price or billing.
+// CoreHours; with an empty period the exact time is billed. If a parser fails, the error is Invalid and its place is
+// price or billing.
 func ParseTariff(price, billing string) (t Tariff, err error) {
 	t.Rate = CoreHours.Rate
 	if price != "" {

@@ -36,7 +36,8 @@ func ranked(goal plan.Goal, all []outcome) []int {
 	for k, o := range all {
 		if o.limit == "" {
 			possible = append(possible, k)
-			candidates = append(candidates, plan.Candidate{Point: o.point(), CPUs: o.peak, Outside: excess(goal, o) != ""})
+			candidates = append(candidates, plan.Candidate{Point: o.point(), CPUs: o.peak,
+				Outside: excess(goal, o) != ""})
 		}
 	}
 	order := goal.Order(candidates, func(i, j int) int {

@@ -32,8 +32,8 @@ func (f Front) Points() []cost.Point {
 	return points
 }
 
-// Choose returns the member that is best for a goal (plan.Goal.Order), within its deadline and its budget. If no member is
-// within the limits, or the front is empty, the error is of kind Unsatisfiable and names the closest members.
+// Choose returns the member that is best for a goal (plan.Goal.Order), within its deadline and its budget. If no member
+// is within the limits, or the front is empty, the error is of kind Unsatisfiable and names the closest members.
 func (f Front) Choose(goal plan.Goal) (Member, error) {
 	if len(f) == 0 {
 		return Member{}, corral.Errorf(corral.Unsatisfiable, "no choice of the slots has room for all tasks")

@@ -105,9 +105,9 @@ func (s *search) first() []member {
 	return all
 }
 
-// evaluate evaluates each member and archives the feasible ones. Unknown chromosomes are evaluated by workers in parallel; the order
-// in which they finish does not matter, because each result is stored in its own place. Once the context is cancelled,
-// the remaining members and the archive are invalid.
+// evaluate evaluates each member and archives the feasible ones. Unknown chromosomes are evaluated by workers in
+// parallel; the order in which they finish does not matter, because each result is stored in its own place. Once the
+// context is cancelled, the remaining members and the archive are invalid.
 func (s *search) evaluate(all []member) {
 	var fresh []int // indices of members, one for each unknown chromosome
 	pending := map[string]bool{}

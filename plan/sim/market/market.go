@@ -25,9 +25,9 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// A Market is a simulated site that prices a reservation by the delay of the jobs in its queue. Reservations must be taken
-// as a whole. Offers from the same or different calls are alternatives, because they use the same processors. Numbers of
-// processors and lengths must be positive.
+// A Market is a simulated site that prices a reservation by the delay of the jobs in its queue. Reservations must be
+// taken as a whole. Offers from the same or different calls are alternatives, because they use the same processors.
+// Numbers of processors and lengths must be positive.
 type Market struct {
 	Name  string
 	Queue *queue.Queue
@@ -39,9 +39,9 @@ func (s *Market) At(start, length time.Duration, processors int) (slot.Slot, boo
 	return s.outlook().price(start, length, processors)
 }
 
-// From prices reservations that start at an instant or later (equation 19), in order of time: the earliest reservation that
-// is available, and one at each instant at which a job or a reservation starts or ends. If start is the current time, this
-// is equation 18.
+// From prices reservations that start at an instant or later (equation 19), in order of time: the earliest reservation
+// that is available, and one at each instant at which a job or a reservation starts or ends. If start is the current
+// time, this is equation 18.
 func (s *Market) From(start, length time.Duration, processors int) []slot.Slot {
 	o := s.outlook()
 	var all []slot.Slot
