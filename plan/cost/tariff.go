@@ -26,7 +26,7 @@ func ParseTariff(price, billing string) (t Tariff, err error) {
 			return Tariff{}, corral.ErrorAt(corral.Invalid, "price", "%w", err)
 		}
 	}
-	if per := t.Rate.Per; per != CPUHour && per != HostHour {
+	if per := t.Rate.Per; per != CPUHour && per != HostHour && !per.weighed() {
 		return Tariff{}, corral.ErrorAt(corral.Invalid, "price",
 			"pilots hold cpus and hosts: the price must be per %s or per %s, not per %s", CPUHour, HostHour, per)
 	}

@@ -173,7 +173,8 @@ func (m Model) Of(t *sim.Trace) Outcome {
 		if h.For() == 0 {
 			continue
 		}
-		q := plan.Pilot{Shape: corral.Shape{Hosts: h.Hosts, CPUs: h.CPUs}, End: corral.Seconds(h.For())}
+		q := plan.Pilot{End: corral.Seconds(h.For()),
+			Shape: corral.Shape{Hosts: h.Hosts, CPUs: h.CPUs, MemoryMiB: h.MemoryMiB, GPUs: h.GPUs}}
 		_, money := m.Site(h.Site, h.Queue).Tariff.Bill(q)
 		o.Cost = o.Cost.Plus(money)
 		o.Held += time.Duration(h.Hosts*h.CPUs) * h.For()
