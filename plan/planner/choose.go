@@ -21,8 +21,8 @@ func (p *planning) choose(all []outcome) (best outcome, ok bool) {
 }
 
 // best returns the index of the best outcome within the goal's deadline and budget. Outcomes whose cost, or weight of
-// cost and makespan, is within sameWorth of the least count as equal: the soonest of them is the best, then the one with
-// the fewest cpus.
+// cost and makespan, is within sameWorth of the least count as equal: the soonest of them is the best, then the one
+// with the fewest cpus.
 func (p *planning) best(all []outcome) (best int, ok bool) {
 	var within []outcome
 	var at []int

@@ -9,8 +9,8 @@ const (
 	refinements = 3
 )
 
-// refine returns outcomes between neighbours of the front, until the front has fullFront points or no number of hosts is
-// left between two that differ only in that number.
+// refine returns outcomes between neighbours of the front, until the front has fullFront points or no number of hosts
+// is left between two that differ only in that number.
 func refine(known []outcome) (found []outcome) {
 	all := slices.Clone(known)
 	for range refinements {
