@@ -285,6 +285,7 @@ var CoreHours = Tariff(cost.CoreHours)
 // Bill returns the billed time of a pilot and its cost.
 func (t Tariff) Bill(q Pilot) (time.Duration, cost.Money) {
 	held := time.Duration(q.End - q.Start)
-	_, billed := t.Rate.Charge(cost.Holding{Hosts: q.Hosts, CPUs: q.HeldCPUs(), Held: held}, t.Billing)
+	_, billed := t.Rate.Charge(cost.Holding{Hosts: q.Hosts, CPUs: q.HeldCPUs(), MemoryMiB: q.Hosts * q.MemoryMiB,
+		GPUs: q.Hosts * q.GPUs, Held: held}, t.Billing)
 	return t.Billing.Billed(held), billed
 }

@@ -219,8 +219,9 @@ func (a *autoRun) compare(cl *api.Client, r corral.Run) error {
 	}
 	a.say("%s", text)
 	if left := r.Tasks.Total - r.Tasks.Done; r.State == corral.RunStalled && goal.Budget != nil && left > 0 {
-		a.say("plan %d: the budget of %s leaves %d of %d tasks undone; to go on: `corral plan --run %d --budget AMOUNT`, "+
-			"`corral plan apply PLAN` and `corral runs resume %d`", a.plan.ID, *goal.Budget, left, r.Tasks.Total, r.ID, r.ID)
+		a.say("plan %d: the budget of %s leaves %d of %d tasks undone; to go on: `corral plan --run %d --budget "+
+			"AMOUNT`, `corral plan apply PLAN` and `corral runs resume %d`", a.plan.ID, *goal.Budget, left,
+			r.Tasks.Total, r.ID, r.ID)
 	}
 	if r.State != corral.RunSucceeded {
 		return nil

@@ -175,6 +175,8 @@ func (t *Tx) holdings(of attemptsOf, each func(held)) error {
 			coalesce(`+labelledPlan+`, ''),
 			hosts,
 			cpus,
+			memory_mib,
+			gpus,
 			started_at_ms,
 			ended_at_ms
 		from jobs
@@ -183,15 +185,17 @@ func (t *Tx) holdings(of attemptsOf, each func(held)) error {
 		func(rows *sql.Rows) error {
 			var h held
 			var label string
-			var cpus int
+			var cpus, memory, gpus int
 			var ended time.Time
-			if err := rows.Scan(&h.glidein, &label, &h.Hosts, &cpus, at(&h.started), at(&ended)); err != nil {
+			err := rows.Scan(&h.glidein, &label, &h.Hosts, &cpus, &memory, &gpus, at(&h.started), at(&ended))
+			if err != nil {
 				return err
 			}
 			if h.over = !ended.IsZero(); !h.over {
 				ended = t.now
 			}
 			h.plan, h.CPUs, h.Held = planOf(label), h.Hosts*cpus, max(0, ended.Sub(h.started))
+			h.MemoryMiB, h.GPUs = h.Hosts*memory, h.Hosts*gpus
 			each(h)
 			return nil
 		})

@@ -19,6 +19,11 @@ type WaitFilter struct {
 // Estimates of future waits are based on past ones, with the site, queue and shape of the attempt, because larger and
 // longer jobs wait longer.
 
+// workersAndAsked are the times at which a job's first worker registered, and at which it was first asked to leave.
+const workersAndAsked = `
+	(select min(at_ms) from history where object = 'job' and object_id = jobs.id and event = 'workers'),
+	(select min(at_ms) from history where object = 'job' and object_id = jobs.id and event in ('drain', 'cancel'))`
+
 // Waits lists the times that attempts waited in their sites' queues, in the order in which the sites accepted them. It
 // includes attempts of DELETED glideins and sites, but not those that a site never accepted.
 func (t *Tx) Waits(f WaitFilter) ([]corral.Wait, error) {
@@ -53,8 +58,7 @@ func (t *Tx) Waits(f WaitFilter) ([]corral.Wait, error) {
 			walltime_ms,
 			submitted_at_ms,
 			started_at_ms,
-			(select min(at_ms) from history where object = 'job' and object_id = jobs.id and event = 'workers'),
-			(select min(at_ms) from history where object = 'job' and object_id = jobs.id and event in ('drain', 'cancel')),
+			`+workersAndAsked+`,
 			ended_at_ms,
 			outcome
 		from jobs

@@ -3,7 +3,6 @@ package cost
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,22 +30,20 @@ type Rate struct {
 // short maps abbreviations to the quantities of prices.
 var short = map[string]Per{"cpuh": CPUHour, "hosth": HostHour}
 
-// ParseRate parses the argument of --price: AMOUNT/PER, such as 0.68USD/host-hour or 1SU/cpu-hour. cpuh and hosth
-// abbreviate cpu-hour and host-hour. Errors are of kind Invalid.
+// ParseRate parses the argument of --price: AMOUNT/PER, such as 0.68USD/host-hour, 1SU/cpu-hour or
+// 1SU/max(cpu=1,mem=0.25,gpu=8)-hour. cpuh and hosth abbreviate cpu-hour and host-hour. Errors are of kind Invalid.
 func ParseRate(s string) (Rate, error) {
-	amount, per, found := strings.Cut(s, "/")
-	if long := short[per]; long != "" {
-		per = string(long)
-	}
+	amount, quantity, _ := strings.Cut(s, "/")
 	a, err := ParseAmount(amount)
 	if err != nil {
 		return Rate{}, err
 	}
-	if !found || !slices.Contains(pers, Per(per)) {
+	per, err := perOf(quantity)
+	if err != nil {
 		return Rate{}, corral.Errorf(corral.Invalid,
-			"%.60q is not a price such as 0.68USD/host-hour or 1SU/cpu-hour: %w", s, errPer(per))
+			"%.60q is not a price such as 0.68USD/host-hour or 1SU/cpu-hour: %w", s, err)
 	}
-	return Rate{a.Money, a.Unit, Per(per)}, nil
+	return Rate{a.Money, a.Unit, per}, nil
 }
 
 func errPer(per string) error {
@@ -61,16 +58,18 @@ func (r Rate) String() string { return Amount{r.Price, r.Unit}.String() + "/" + 
 
 // A Holding is an amount of resources held for a time, such as a pilot from its start to its release.
 type Holding struct {
-	Hosts int
-	CPUs  int // total of all hosts
-	Held  time.Duration
+	Hosts     int
+	CPUs      int // total of all hosts, like the next two
+	MemoryMiB int
+	GPUs      int
+	Held      time.Duration
 }
 
 // Charge returns the cost of a holding: for the time held, and for the time billed.
 func (r Rate) Charge(h Holding, b Billing) (actual, billed Money) {
-	n := map[Per]int{CPUHour: h.CPUs, HostHour: h.Hosts}[r.Per]
+	n, over := r.units(h)
 	hours := func(d time.Duration) Money {
-		return scale(r.Price, []int64{int64(max(0, n)), int64(max(0, d))}, []int64{int64(time.Hour)})
+		return scale(r.Price, []int64{n, int64(max(0, d))}, []int64{over * int64(time.Hour)})
 	}
 	return hours(h.Held), hours(b.Billed(h.Held))
 }

@@ -18,6 +18,7 @@
 //	              6.1: capacity follows width
 //	candidate.go  evaluates a candidate: its cost, its peak, and the limits that it violates
 //	choose.go     the choice by objective, the front, the nearest plan for an unreachable goal, the reasons
+//	refine.go     adds candidates between the points of a front that has few
 //	witness.go    executes the candidates that matter, and rejects those that leave a task undone
 //	sure.go       the choice if the deadline must be met with a confidence: a judge simulates plans, and the best one
 //	              with sufficient confidence is taken

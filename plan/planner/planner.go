@@ -351,7 +351,7 @@ func (p *planning) orders(cpus int) [][]share {
 // price returns the price of a cpu-hour on a host.
 func price(s share) float64 {
 	_, money := s.site.Tariff.Bill(plan.Pilot{
-		Shape: corral.Shape{Hosts: 1, CPUs: s.host.CPUs},
+		Shape: corral.Shape{Hosts: 1, CPUs: s.host.CPUs, MemoryMiB: known(s.host.MemoryMiB), GPUs: known(s.host.GPUs)},
 		End:   corral.Seconds(time.Hour)})
 	return money.Units() / float64(s.host.CPUs)
 }

@@ -47,6 +47,21 @@ func cloud() plan.Site {
 		Tariff: plan.Tariff{Rate: plan.CoreHours.Rate, Billing: cost.Billing{Period: time.Hour}}}
 }
 
+// Pilots are kept through a pause within the period that is paid for anyway, instead of paying for another.
+func TestPilotsStayWhileTheyArePaidFor(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		each time.Duration
+		want float64 // cpu-hours
+	}{{10 * time.Minute, 5}, {20 * time.Minute, 5}, {30 * time.Minute, 10}, {time.Hour, 11}} {
+		pl, err := Make(plan.Problem{Work: stages(t, tt.each, 5, 1, 5), Sites: []plan.Site{cloud()}},
+			plan.Goal{Objective: plan.Makespan}, Options{})
+		if err != nil || pl.Cost.Money.Units() != tt.want || pl.Makespan != corral.Seconds(3*tt.each) {
+			t.Errorf("tasks of %s: %s for %s, %v; want %g", tt.each, pl.Makespan, pl.Cost, err, tt.want)
+		}
+	}
+}
+
 // F70, Juve 2012, Figure 6.1: levels of five tasks, one task, and five tasks, each of which takes an hour.
 func TestStaircaseOfFigure61(t *testing.T) {
 	pl, err := Make(plan.Problem{Work: stages(t, time.Hour, 5, 1, 5), Sites: []plan.Site{cloud()}},

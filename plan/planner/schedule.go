@@ -89,12 +89,19 @@ func (l *line) fresh(now time.Duration) (h hold, ok bool) {
 // next pilot becomes free after the margin of the previous walltime.
 func (l *line) again() time.Duration { return l.leave + l.site.Margin + l.site.Overhead }
 
-// stays reports whether the pilot that holds a line is still present; to is the end of its last task.
+// stays reports whether the pilot that holds a line is still present; to is the end of its last task. An idle pilot is
+// kept at least until the end of the billing period that is paid anyway.
 func (l *line) stays(now, to time.Duration) bool {
 	if l.mates != nil {
 		return l.mates.running > 0 || now-l.mates.to <= l.keep
 	}
-	return l.running > 0 || now-to <= l.keep
+	return l.running > 0 || now-to <= l.keep || now <= l.paid(to)
+}
+
+// paid returns the time until which a pilot with a last task that ends at the given time can stay at the same price.
+func (l *line) paid(to time.Duration) time.Duration {
+	start := l.holds[len(l.holds)-1].From - l.site.Overhead
+	return start + l.site.Tariff.Billing.Billed(to+l.leave-start) - l.leave
 }
 
 // A schedule is a list schedule of all tasks on given lines.

@@ -9,6 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/planner"
+	"github.com/corral-pilot/corral/plan/planner/montecarlo"
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
@@ -41,8 +42,8 @@ func plansComeAbout(t *testing.T, work execution.Spec, planned plan.Work, hpc si
 	t.Helper()
 	for _, deadline := range []time.Duration{0, 2 * time.Hour, time.Hour} {
 		goal := plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(deadline)}
-		p, err := planner.Make(plan.Problem{Work: planned, Sites: []plan.Site{hpc.Site}, Cluster: cluster}, goal,
-			planner.Options{})
+		model := montecarlo.Model{Problem: plan.Problem{Work: planned, Sites: []plan.Site{hpc.Site}, Cluster: cluster}}
+		p, err := model.Make(t.Context(), goal, planner.Options{})
 		if err != nil || !p.Feasible {
 			t.Fatalf("deadline %s: no plan: %v, %v", deadline, p, err)
 		}

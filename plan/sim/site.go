@@ -155,8 +155,13 @@ func (s *site) submitted(id corral.JobID, of corral.GlideinID) {
 	s.apply(reconcile.MoveJob{Job: id, Event: corral.JobEvent{Move: corral.JobSubmit, SiteJobID: j.Tag}})
 	p := &pilot{s: s, glidein: g, job: j, number: s.count}
 	p.held = len(s.sim.trace.Pilots)
+	memory := g.MemoryMiB
+	if memory >= plan.Unlimited {
+		memory = 0
+	}
 	s.sim.trace.Pilots = append(s.sim.trace.Pilots, Held{
-		Site: s.Name, Queue: s.Queue, Glidein: g.ID, Attempt: j.Number, Hosts: g.Hosts, CPUs: g.CPUs,
+		Site: s.Name, Queue: s.Queue, Glidein: g.ID, Attempt: j.Number, Hosts: g.Hosts, CPUs: g.CPUs, MemoryMiB: memory,
+		GPUs:     g.GPUs,
 		Walltime: time.Duration(g.Walltime), Submit: s.now, Start: -1, Ready: -1, End: -1, Tag: j.Tag,
 	})
 	s.pilots[id] = p

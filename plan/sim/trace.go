@@ -39,7 +39,9 @@ type Held struct {
 	Site, Queue string
 	Glidein     corral.GlideinID
 	Attempt     int // number of the glidein's attempt, from 1
-	Hosts, CPUs int // CPUs is the number per host
+	Hosts, CPUs int // CPUs is the number per host, like the next two; 0 of these: not requested
+	MemoryMiB   int
+	GPUs        int
 	Walltime    time.Duration
 
 	Submit, Start, Ready, End time.Duration

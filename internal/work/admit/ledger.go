@@ -110,8 +110,8 @@ func affordable(tx *store.Tx, site corral.Site, g corral.Glidein) error {
 	}
 	_, least := plan.Tariff(tariff).Bill(plan.Pilot{Shape: g.Shape, End: corral.Seconds(shortest)})
 	if left := l.Left(); left != nil && *left < least {
-		err = corral.Errorf(corral.Unsatisfiable, "the pilot costs %s at least, and %s of the allocation of %s is left; "+
-			"raise it by `corral site set %s --allocation`", cost.Amount{Money: least, Unit: l.Unit},
+		err = corral.Errorf(corral.Unsatisfiable, "the pilot costs %s at least, and %s of the allocation of %s is "+
+			"left; raise it by `corral site set %s --allocation`", cost.Amount{Money: least, Unit: l.Unit},
 			cost.Amount{Money: *left, Unit: l.Unit}, site.Allocation, site.Name)
 	}
 	return atSite(site, err)

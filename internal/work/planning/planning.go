@@ -153,7 +153,8 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 	if err != nil {
 		return nil, err
 	}
-	made.Reasons = slices.Concat(made.Reasons, provision.Travelling(problem.Work, made), reasons, left, assumed, said, seen)
+	made.Reasons = slices.Concat(made.Reasons, provision.Travelling(problem.Work, made), reasons, left, assumed, said,
+		seen)
 	complete(made, in.NewPlan, sites, plan.Evidence{Estimates: basis.Estimates, Priors: provision.Priors(facts)})
 	return made, nil
 }

@@ -87,7 +87,7 @@ func others(q revision.Pilot, g corral.Glidein, began time.Time) (all []revision
 // allocations ends pilots at sites whose allocations would otherwise be exceeded before the next check, which follows
 // after the given pause, takes effect. It reports whether any site has an allocation and pilots.
 func (r *Reviser) allocations(ctx context.Context, pause time.Duration) (busy bool, err error) {
-	sites, err := store.ReadWhole(ctx, r.db, func(tx *store.WholeTx) ([]corral.Site, error) { return tx.SitesToServe() })
+	sites, err := store.ReadWhole(ctx, r.db, (*store.WholeTx).SitesToServe)
 	for _, site := range sites {
 		if site.Allocation == "" {
 			continue

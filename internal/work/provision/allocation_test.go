@@ -70,8 +70,8 @@ func TestLostAttemptsCount(t *testing.T) {
 	}
 }
 
-// TestPilotsEndWithTheAllocation: a site's pilots end before they cost more than its allocation, whoever asked for
-// them.
+// TestPilotsEndWithTheAllocation: a site's pilots end before they cost more than its allocation, those of plans and
+// others.
 func TestPilotsEndWithTheAllocation(t *testing.T) {
 	t.Parallel()
 	for allocation, want := range map[string]corral.Ask{"1ch": "", "0.001ch": corral.AskCancel} {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
@@ -31,7 +32,7 @@ func affordable(tx *store.Tx, site corral.Site, s corral.Scale) (workers int, wh
 			left = left.Plus(-owed(tariff, g, tx.Now()))
 		}
 	}
-	each := billed(tariff, 1, s.CPUs, time.Duration(s.Walltime))
+	each := billed(tariff, corral.Shape{Hosts: 1, CPUs: s.CPUs}, time.Duration(s.Walltime))
 	if each == 0 {
 		return mostPilots, "", nil
 	}
@@ -45,16 +46,17 @@ func affordable(tx *store.Tx, site corral.Site, s corral.Scale) (workers int, wh
 
 // owed returns a glidein's possible cost beyond the amount billed for it so far.
 func owed(t cost.Tariff, g corral.Glidein, now time.Time) cost.Money {
-	sum := billed(t, g.Hosts, g.CPUs, time.Duration(g.Walltime))
+	sum := billed(t, g.Shape, time.Duration(g.Walltime))
 	for _, a := range g.Live() {
 		if !a.StartedAt.IsZero() {
-			sum = sum.Plus(-billed(t, g.Hosts, g.CPUs, now.Sub(a.StartedAt)))
+			sum = sum.Plus(-billed(t, g.Shape, now.Sub(a.StartedAt)))
 		}
 	}
 	return max(0, sum)
 }
 
-// billed returns the cost of hosts, with this many cpus each, for a time.
-func billed(t cost.Tariff, hosts, cpus int, held time.Duration) cost.Money {
-	return t.Charge(cost.Holding{Hosts: hosts, CPUs: hosts * cpus, Held: held}, cost.Spending{}).Billed
+// billed returns the cost of a pilot that is held for a time.
+func billed(t cost.Tariff, shape corral.Shape, held time.Duration) cost.Money {
+	_, money := plan.Tariff(t).Bill(plan.Pilot{Shape: shape, End: corral.Seconds(held)})
+	return money
 }

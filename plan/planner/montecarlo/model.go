@@ -197,8 +197,8 @@ func (m Model) Of(t *sim.Trace) Outcome {
 		if h.For() == 0 {
 			continue
 		}
-		q := plan.Pilot{Shape: corral.Shape{Hosts: h.Hosts, CPUs: h.CPUs}, Start: corral.Seconds(h.Start),
-			End: corral.Seconds(h.Start + h.For())}
+		q := plan.Pilot{Start: corral.Seconds(h.Start), End: corral.Seconds(h.Start + h.For()),
+			Shape: corral.Shape{Hosts: h.Hosts, CPUs: h.CPUs, MemoryMiB: h.MemoryMiB, GPUs: h.GPUs}}
 		held = append(held, q)
 		_, money := m.Site(h.Site, h.Queue).Tariff.Bill(q)
 		o.Cost = o.Cost.Plus(money)

@@ -93,7 +93,7 @@ func (q Pilot) spent(until time.Duration) plan.Pilot {
 
 // heldFor returns a pilot of this shape that is held for the given time.
 func (q Pilot) heldFor(d time.Duration) plan.Pilot {
-	return plan.Pilot{Site: q.Site, Shape: corral.Shape{Hosts: q.Hosts, CPUs: q.CPUs}, End: corral.Seconds(d)}
+	return plan.Pilot{Site: q.Site, Shape: q.Shape, End: corral.Seconds(d)}
 }
 
 // leaves returns the latest time at which a pilot with present workers starts a task. It returns 0 for other pilots.
