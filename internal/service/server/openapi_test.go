@@ -106,7 +106,7 @@ var schemas = map[string]any{
 	"PlanSummary": plan.Summary{}, "PlanApart": plan.Apart{},
 	"PlanRival": plan.Rival{}, "PlanEntrant": plan.Entrant{}, "PlanStep": plan.Step{}, "PlanAssumed": plan.Assumed{}, "PlanQueue": plan.Queue{}, "PlanClosure": plan.Closure{},
 	"PlanPresent": plan.There{}, "PlanTransfer": plan.SiteTransfer{}, "SiteTransfer": corral.SiteTransfer{}, "OverCPUs": corral.OverCPUs{}, "ChangedInput": corral.ChangedInput{}, "PlanRunning": plan.ThereRunning{}, "PlanWaits": plan.ShapeWaits{},
-	"PlanPoint": plan.Point{}, "PlanConfidence": plan.Confidence{}, "PlanEstimates": plan.Estimates{}, "PlanErrors": plan.KindErrors{}, "PlanOdds": plan.Odds{}, "PlanShare": plan.Share{}, "PlanMarginal": plan.Marginal{}, "Placement": plan.Placement{},
+	"PlanPoint": plan.Point{}, "PlanConfidence": plan.Confidence{}, "PlanEstimates": plan.Estimates{}, "PlanErrors": plan.KindErrors{}, "PlanOdds": plan.Odds{}, "PlanFrequency": plan.Frequency{}, "PlanMarginal": plan.Marginal{}, "Placement": plan.Placement{},
 	"Ensemble": record.Ensemble{}, "EnsembleList": api.List[record.Ensemble]{}, "EnsembleGoal": record.Goal{},
 	"EnsemblePilots": record.Pilots{}, "EnsembleMember": record.Member{}, "NewEnsemble": api.NewEnsemble{}, "NewMember": api.NewMember{},
 	"PlanList": api.List[corral.Plan]{}, "ProfileSource": api.ProfileSource{},

@@ -225,10 +225,10 @@ func TestOneExpectedEnd(t *testing.T) {
 	s.look(r, time.Second)
 	all := s.revisions()
 	if len(all) != 1 || !all[0].Complete || !s.expected[s.run.ID].Equal(s.plan.BeganAt.Add(time.Duration(all[0].End))) {
-		t.Errorf("the run is expected to end at %s, and the revisions are %+v", s.expected[s.run.ID], all)
+		t.Errorf("the run is expected to end at %v, and the revisions are %+v", s.expected[s.run.ID], all)
 	}
 	if r.forget(nil); len(s.expected) > 0 {
-		t.Errorf("after its plan is over the run is expected to end at %s", s.expected)
+		t.Errorf("after its plan is over the run is expected to end at %v", s.expected)
 	}
 }
 

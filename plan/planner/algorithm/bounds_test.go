@@ -96,7 +96,7 @@ func TestBoundsAreKept(t *testing.T) {
 		}
 		rng := rand.New(rand.NewPCG(seed, 9))
 		q := algorithm.Question{Model: montecarlo.Model{Problem: p}, Goal: plan.Goal{Objective: plan.Objectives[seed%2],
-			Tradeoff: 0.5}}
+			Tradeoff: plan.Whole / 2}}
 		if drawnBounds(rng, &q.Goal); rng.IntN(2) == 0 {
 			q.Goal.Deadline = corral.Seconds(time.Duration(1+rng.IntN(6)) * time.Hour)
 		}
@@ -129,7 +129,7 @@ func TestBoundsAreKept(t *testing.T) {
 			}
 			relaxed++
 			if made, err := again.Make(t.Context(), by); err != nil || !made.Feasible {
-				t.Errorf("%s: %q: %v, %v", name, again.Goal.Bounds, err, made.Reasons)
+				t.Errorf("%s: %+v: %v, %v", name, again.Goal.Bounds, err, made.Reasons)
 			}
 		}
 	}
