@@ -285,19 +285,8 @@ func (j Job) result() resubmit.Result {
 	return resubmit.Finished
 }
 
-// Live returns the attempts that may still have processes at the site. The result must not be modified: it shares the
-// memory of Attempts if only its last elements are live, as is usual.
-func (g Glidein) Live() []Job {
-	first := slices.IndexFunc(g.Attempts, Job.Live)
-	if first < 0 {
-		return nil
-	}
-	live := slices.Clip(g.Attempts[first:])
-	if ended := func(a Job) bool { return !a.Live() }; slices.ContainsFunc(live, ended) {
-		return slices.DeleteFunc(slices.Clone(live), ended)
-	}
-	return live
-}
+// Live returns the attempts that may still have processes at the site. The result must not be modified.
+func (g Glidein) Live() []Job { return liveOf(g.Attempts) }
 
 // Derive returns the glidein's state and reason at now, derived from the asks, its attempts, the state of its site, the
 // site's hold, and a lack. It is the only source of Glidein.State. A DELETED glidein stays DELETED.

@@ -2,6 +2,7 @@ package corral
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -117,6 +118,17 @@ type JobEvent struct {
 
 // Live reports whether the job may still have processes at its site.
 func (j Job) Live() bool { return j.State != JobEnded }
+
+// liveOf returns the live jobs. It copies none if the only one is the last one, as is usual for attempts.
+func liveOf(jobs []Job) []Job {
+	switch first := slices.IndexFunc(jobs, Job.Live); first {
+	case -1:
+		return nil
+	case len(jobs) - 1:
+		return slices.Clip(jobs[first:])
+	}
+	return slices.DeleteFunc(slices.Clone(jobs), func(j Job) bool { return !j.Live() })
+}
 
 // intended returns the job as NEW, numbered after the earlier jobs of its kind.
 func (j Job) intended(earlier []Job, now time.Time) Job {

@@ -18,6 +18,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // answering returns a client for a server that sends these answers.
@@ -93,6 +94,7 @@ func TestSimulatedTasksNeedWhatTheWorkflowSays(t *testing.T) {
 	t.Parallel()
 	needs := corral.Resources{CPUs: 2, MemoryMiB: 300, GPUs: 1, DiskMiB: 40}
 	w := &workflow.Workflow{Tasks: []workflow.Task{{ID: "a", Resources: needs}}}
+	w.Graph, _ = dag.New(1, nil)
 	work, err := workOf(&plan.Plan{}, w)
 	if err != nil || work.Tasks[0].Needs != needs {
 		t.Errorf("%+v, %v; want %+v", work.Tasks, err, needs)

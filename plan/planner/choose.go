@@ -102,10 +102,13 @@ func frontier(all []outcome) (some []int) {
 		}
 	}
 	for _, k := range cost.Pareto(points, func(i, j int) int { return all[possible[i]].peak - all[possible[j]].peak }) {
-		k = possible[k]
-		if n := len(some); n == 0 || all[some[n-1]].point().Cost-all[k].point().Cost > rounding(&all[some[n-1]], &all[k]) {
-			some = append(some, k)
+		o := &all[possible[k]]
+		if n := len(some); n > 0 {
+			if last := &all[some[n-1]]; last.point().Cost-o.point().Cost <= rounding(last, o) {
+				continue
+			}
 		}
+		some = append(some, possible[k])
 	}
 	return some
 }

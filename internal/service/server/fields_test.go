@@ -140,7 +140,8 @@ var naming = map[string]string{
 
 	"NewPlan.cluster": pool, "NewPlan.workflow": plain, "NewPlan.workflow_name": plain, "NewPlan.run_id": runs,
 	"NewPlan.sites[]": site, "NewPlan.goal.objective": plain, "NewPlan.goal.budget.amount": plain,
-	"NewPlan.goal.budget.unit": plain, "NewPlan.host_cpus": plain, "NewPlan.clustering": plain, "NewPlan.seed": plain,
+	"NewPlan.goal.tradeoff": plain, "NewPlan.goal.max_peak_cpus": plain,
+	"NewPlan.goal.max_pilots": plain, "NewPlan.goal.budget.unit": plain, "NewPlan.host_cpus": plain, "NewPlan.clustering": plain, "NewPlan.seed": plain,
 	"NewPlan.next_run.source_dir": host, "NewPlan.next_run.dir": host,
 	"NewPlan.next_run.labels": plain, // of a later run, and refused then
 	"NewPlan.profiles[].name": kept, "NewPlan.profiles[].document": plain, "NewPlan.error": plain,

@@ -126,7 +126,7 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 	}
 	if pl.Feasible && opts.Play != nil && opts.Slots == nil {
 		was := pl.Point
-		pl = m.safer(pl, opts)
+		pl, pl.Confidence = m.safer(pl, opts)
 		if at := slices.Index(pl.Front, was); at >= 0 {
 			pl.Front = slices.Clone(pl.Front)
 			pl.Front[at] = pl.Point
@@ -155,8 +155,8 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 		if goal.Budget != nil {
 			bounds += " and the budget"
 		}
-		pl.Reasons = append(pl.Reasons, fmt.Sprintf("it meets %s in a share of %.3f of %d simulated "+
-			"outcomes%s; errors: %s", bounds, pl.Confidence.Reached, n, below(pl.Confidence), m.Errors.Law(m.Spread.String())))
+		pl.Reasons = append(pl.Reasons, fmt.Sprintf("it meets %s in a share of %.3f of %d simulated outcomes%s; "+
+			"errors: %s", bounds, pl.Confidence.Reached, n, below(pl.Confidence), m.Errors.Law(m.Spread.String())))
 	}
 	return pl, nil
 }

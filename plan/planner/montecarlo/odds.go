@@ -16,8 +16,8 @@ const (
 	pairWork  = 4 // tasks per square of the number of pilots
 )
 
-// oddsDraws returns the number of outcomes for a plan's odds: as many as for an exact share, or fewer if they would take
-// more than the given work.
+// oddsDraws returns the number of outcomes for a plan's odds: as many as for an exact share, or fewer if they would
+// take more than the given work.
 func oddsDraws(pl *plan.Plan, tasks, work, most int) int {
 	n := len(pl.Pilots)
 	return min(most, max(leastOdds, work/max(1, tasks+pairWork*n*n)))

