@@ -6,6 +6,7 @@ require (
 	github.com/corral-pilot/corral v0.0.0
 	github.com/google/go-cmp v0.7.0
 	github.com/tsenart/vegeta/v12 v12.13.0
+	pgregory.net/rapid v1.3.0
 )
 
 require (
@@ -38,7 +39,6 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.11.0 // indirect
 	modernc.org/sqlite v1.55.0 // indirect
-	pgregory.net/rapid v1.3.0 // indirect
 )
 
 replace github.com/corral-pilot/corral => ../

@@ -17,7 +17,7 @@ func Example() {
 	for _, length := range []time.Duration{time.Hour, 2 * time.Hour, 4 * time.Hour} {
 		start, _ := l.Find(0, length, 2)
 		l.Take()
-		fmt.Printf("two processors for %s: from %s, in all for %s\n", length, start, l.Cost())
+		fmt.Printf("two processors for %s: from %s, in all for %s\n", length, start, slot.Cost(l))
 	}
 	// Output:
 	// two processors for 1h0m0s: from 0s, in all for 12

@@ -184,9 +184,6 @@ func (l *List) insert(r rest) {
 	l.free = slices.Insert(l.free, i, r)
 }
 
-// Cost returns the cost of the taken pieces, rounded once.
-func (l *List) Cost() cost.Money { return Cost(l) }
-
 // Cost returns the cost of the taken pieces of several lists, rounded once, so that equal costs are equal however they
 // are divided among sites. A divisible slot is charged by its pieces. An indivisible
 // slot is charged once as a whole as soon as any part is used, and its remaining parts are free of charge (Singh 2008,

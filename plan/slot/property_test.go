@@ -117,7 +117,7 @@ func TestNeeded(t *testing.T) {
 			}
 			sum += c.Units()
 		}
-		if got := l.Cost().Units(); got != sum {
+		if got := slot.Cost(l).Units(); got != sum {
 			t.Fatalf("it costs %g, and its pieces cost %g", got, sum)
 		}
 		for _, p := range l.Taken() {
@@ -128,8 +128,8 @@ func TestNeeded(t *testing.T) {
 			}
 		}
 		l.Reset(func(int) bool { return true })
-		if l.Cost() != 0 || len(l.Free(0)) != len(slot.NewList(all).Free(0)) {
-			t.Fatalf("after a reset it costs %s, and has %+v", l.Cost(), l.Free(0))
+		if slot.Cost(l) != 0 || len(l.Free(0)) != len(slot.NewList(all).Free(0)) {
+			t.Fatalf("after a reset it costs %s, and has %+v", slot.Cost(l), l.Free(0))
 		}
 	})
 }
@@ -155,7 +155,7 @@ func TestCostOfAList(t *testing.T) {
 		{7 * h, h, 1, 7 * h, 24 + 16 + 7 + 1 + 7},
 	} {
 		start, ok := l.Place(c.earliest, c.length, c.n)
-		if got := l.Cost().Units(); !ok || start != c.start || got != c.cost {
+		if got := slot.Cost(l).Units(); !ok || start != c.start || got != c.cost {
 			t.Errorf("%d × %s starts at %s, %v; costs %g, want %s, %g", c.n, c.length, start, ok,
 				got, c.start, c.cost)
 		}
