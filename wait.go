@@ -20,10 +20,10 @@ type Wait struct {
 	GPUs        int       `json:"gpus,omitempty"`       // per host
 	Walltime    Seconds   `json:"walltime_s"`
 	SubmittedAt time.Time `json:"submitted_at"`
-	StartedAt   time.Time `json:"started_at,omitzero"` // zero: it never started, or not yet
-	WorkersAt   time.Time `json:"workers_at,omitzero"` // when its first worker registered; zero: never, or not yet
-	AskedAt     time.Time `json:"asked_at,omitzero"`   // when it was first asked to drain or to end; zero: never
-	EndedAt     time.Time `json:"ended_at,omitzero"`   // zero: not ended
+	StartedAt   time.Time `json:"started_at,omitzero"`   // zero: it never started, or not yet
+	WorkersAt   time.Time `json:"workers_at,omitzero"`   // when its first worker registered; zero: never, or not yet
+	CancelledAt time.Time `json:"cancelled_at,omitzero"` // when it was last asked to end; zero: never
+	EndedAt     time.Time `json:"ended_at,omitzero"`     // zero: not ended
 	Outcome     Outcome   `json:"outcome,omitempty"`
 }
 

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/corral-pilot/corral"
 )
@@ -12,6 +13,8 @@ type Bounds struct {
 	MaxCPUs   int            `json:"max_peak_cpus,omitempty"` // held at once, those of present pilots included
 	MaxPilots int            `json:"max_pilots,omitempty"`    // requested
 	NotBefore corral.Seconds `json:"not_before_s,omitempty"`  // no pilot is submitted earlier
+	// NotBefore as an instant, from which it was computed when the plan was made; zero: it is a duration.
+	NotBeforeAt time.Time `json:"not_before_at,omitzero"`
 	// All pilots are submitted at the beginning, stay until the end, and have the same cpus per host.
 	Static bool `json:"static,omitempty"`
 }

@@ -65,11 +65,14 @@ type Goal struct {
 	Bounds
 }
 
-// From returns the goal of a plan that begins at an instant: a deadline that is an instant also becomes a duration, of
-// at least a millisecond.
+// From returns the goal of a plan that begins at an instant: bounds that are instants also become durations, a deadline
+// of at least a millisecond.
 func (g Goal) From(began time.Time) Goal {
 	if !g.DeadlineAt.IsZero() {
 		g.Deadline = corral.Seconds(max(time.Millisecond, g.DeadlineAt.Sub(began).Truncate(time.Millisecond)))
+	}
+	if !g.NotBeforeAt.IsZero() {
+		g.NotBefore = corral.Seconds(max(0, g.NotBeforeAt.Sub(began).Round(time.Millisecond)))
 	}
 	return g
 }
@@ -84,7 +87,10 @@ const (
 // Planned returns the goal of a plan that is being made: if the deadline is an instant, the plan may begin a little
 // later than now.
 func (g Goal) Planned(now time.Time) Goal {
-	return g.From(now.Add(min(g.DeadlineAt.Sub(now)/margin, maxMargin)))
+	later := now.Add(min(g.DeadlineAt.Sub(now)/margin, maxMargin))
+	planned := g.From(now)
+	planned.Deadline = g.From(later).Deadline
+	return planned
 }
 
 // Asked holds the part of a request that restricts sites and pilots. Revisions of the plan obey it.

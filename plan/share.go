@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"math/big"
 	"strconv"
@@ -34,10 +35,17 @@ func (s Share) String() string { return strconv.FormatFloat(float64(s)/float64(W
 // MarshalJSON writes s as a decimal number, exactly.
 func (s Share) MarshalJSON() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalJSON parses the output of MarshalJSON.
-func (s *Share) UnmarshalJSON(text []byte) (err error) {
-	*s, err = ParseShare(string(text))
-	return err
+// UnmarshalJSON parses a number, and rounds it to millionths.
+func (s *Share) UnmarshalJSON(text []byte) error {
+	var n float64
+	if err := json.Unmarshal(text, &n); err != nil {
+		return err
+	}
+	if n *= float64(Whole); !(math.Abs(n) < 1<<40) {
+		return corral.Errorf(corral.Invalid, "%.40s is not a share", text)
+	}
+	*s = Share(math.Round(n))
+	return nil
 }
 
 // Compare returns −1, 0 or 1 if s is less than, equal to, or greater than part ÷ whole; whole must be positive.

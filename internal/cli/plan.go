@@ -94,7 +94,8 @@ func pilotFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "site", Usage: "use only site `S`; may be repeated"},
 		&cli.IntFlag{Name: "shape", Usage: "give each pilot's hosts `C` cpus (default: the planner chooses)"},
 		&cli.StringFlag{Name: "algorithm", Usage: "find the plan with `NAME`: staircase, moga, greedy, var or " +
-			"combined, or auto, which simulates them all (default: staircase)"},
+			"combined, or auto, which simulates them all (default: staircase); an ensemble: rehearsal, spss, " +
+			"wa-dpds, dpds or spds (default: rehearsal)"},
 		&cli.BoolFlag{Name: "hedge", Usage: "request pilots at another site, too, and withdraw the later ones"})
 }
 
@@ -269,7 +270,7 @@ func (v planVerbs) showParts(document *plan.Plan, explain bool) error {
 	}
 	err := v.listPilots(pilots)
 	if err == nil && len(document.Contest) > 0 && len(document.Comparison) == 0 {
-		fmt.Fprintln(v.out, "\nthe plans of all algorithms, played in the queues as they are now:")
+		fmt.Fprintln(v.out, "\nthe plans of all algorithms, simulated in the current queues:")
 		err = v.showContest(document.Contest)
 	}
 	if err == nil && len(document.Comparison) > 0 {

@@ -15,7 +15,7 @@ func boundFlags() []cli.Flag {
 		&cli.IntFlag{Name: "max-cpus", Usage: "hold at most `N` cpus at once, those of the cluster's pilots included"},
 		&cli.IntFlag{Name: "max-pilots", Usage: "request at most `N` pilots"},
 		&cli.StringFlag{Name: "not-before",
-			Usage: "submit no pilot before `TIME`: 2h from now, or tomorrow 09:00"},
+			Usage: "submit no pilot before `TIME`, such as tomorrow 09:00, or for a duration such as 2h"},
 		&cli.BoolFlag{Name: "static", Usage: "hold all pilots from the beginning to the end, with hosts of one size"},
 	}
 }
@@ -31,13 +31,16 @@ func boundsOf(c *cli.Context) (b plan.Bounds, err error) {
 			b.MaxPilots)
 	}
 	if c.IsSet("not-before") {
-		in, _, err := momentOf("--not-before", c.String("not-before"), time.Now())
-		switch b.NotBefore = corral.Seconds(in.Round(time.Millisecond)); {
+		in, at, err := momentOf("--not-before", c.String("not-before"), time.Now())
+		switch {
 		case err != nil:
 			return b, err
 		case in < 0:
 			return b, corral.ErrorAt(corral.Invalid, "--not-before", "%s is negative", in)
+		case at.IsZero():
+			b.NotBefore = corral.Seconds(in.Round(time.Millisecond))
 		}
+		b.NotBeforeAt = at.UTC()
 	}
 	return b, nil
 }

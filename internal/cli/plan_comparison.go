@@ -71,7 +71,7 @@ func rivalTable(alpha plan.Share) listing[plan.Rival] {
 		id:   func(r plan.Rival) string { return r.Policy },
 		none: "nothing was compared",
 		columns: []column[plan.Rival]{
-			{"way", func(r plan.Rival) any {
+			{"plan or policy", func(r plan.Rival) any {
 				if r.Planned {
 					return "plan by " + r.Policy
 				}

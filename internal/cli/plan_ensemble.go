@@ -213,32 +213,42 @@ func (v ensembleVerbs) showOutcome(out *forecast.EnsembleOutcome) error {
 	}
 	fmt.Fprintf(v.out, "\n%d of %d workflows by %s; cost %s of %s, on %d machines\n", out.Completed.Count(),
 		len(out.Workflows), out.Algorithm, priced(out.Cost), priced(out.Budget), len(out.Machines))
-	fmt.Fprintf(v.out, "makespan %s of %s, %s with tasks that end late\n", brief(out.Makespan), brief(out.Deadline),
-		brief(out.WithLate))
 	if !out.WithinBudget {
-		fmt.Fprintln(v.out, "that is more than the budget")
+		fmt.Fprintln(v.out, "the cost exceeds the budget")
 	}
+	fmt.Fprintf(v.out, "makespan %s of %s; %s including late tasks\n", brief(out.Makespan), brief(out.Deadline),
+		brief(out.WithLate))
 	if out.PlanCost != nil {
 		fmt.Fprintf(v.out, "the plan costs %s\n", priced(*out.PlanCost))
 	}
 	v.showUnready(out)
 	if out.Killed+out.Failed > 0 {
-		fmt.Fprintf(v.out, "%d tasks ended with their machines and %d failed; that took %s\n", out.Killed,
+		fmt.Fprintf(v.out, "%d tasks ended with their machines and %d failed; %s of work are lost\n", out.Killed,
 			out.Failed, brief(out.Lost))
 	}
-	for i, candidate := range out.Candidates {
-		was := "it was compared with"
-		if i == 0 {
-			was = "the rehearsal chose"
-		}
-		fmt.Fprintf(v.out, "%s %s: %d workflows for %s\n", was, candidate.Name, candidate.Completed.Count(),
-			priced(candidate.Cost))
-	}
+	v.showCandidates(out.Candidates)
 	if len(out.Regrets) == 0 {
 		return nil
 	}
-	fmt.Fprintln(v.out, "\nregret: what the best candidate completes in the same outcome, and this does not")
+	fmt.Fprintln(v.out, "\nregret: how much more the best candidate completes in the same outcome")
 	return regretTable.list(v.printer, out.Regrets)
+}
+
+// showCandidates prints what the rehearsal compared; the first candidate is the chosen one. Candidates that differ only
+// in parameters of no effect are printed once.
+func (v ensembleVerbs) showCandidates(all []forecast.Candidate) {
+	printed := map[string]bool{}
+	for i, candidate := range all {
+		said := fmt.Sprintf("%s: %s for %s", candidate.Name, plural(candidate.Completed.Count(), "workflow"),
+			priced(candidate.Cost))
+		switch {
+		case i == 0:
+			fmt.Fprintln(v.out, "the rehearsal chose "+said)
+		case !printed[said]:
+			fmt.Fprintln(v.out, "it was compared with "+said)
+		}
+		printed[said] = true
+	}
 }
 
 // showUnready prints how many machines ended before they were ready, and what they cost.

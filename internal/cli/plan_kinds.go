@@ -32,11 +32,11 @@ var (
 // planKindFlags returns the flags of the plans that are made without corrald.
 func planKindFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "offers", Usage: "reserve slots of `FILE`, in CSV; may be repeated"},
-		&cli.BoolFlag{Name: "slots", Usage: "reserve slots that the queues of --site have free now"},
+		&cli.StringSliceFlag{Name: "offers", Usage: "plan on the slots in `FILE`, in CSV; may be repeated"},
+		&cli.BoolFlag{Name: "slots", Usage: "plan on the slots that are free now in the queues of --site"},
 		durationFlag("transfer", 0, "slots: moving data from one site to another takes `D`"),
 		durationFlag("walltime", 0, "an ensemble: a pilot is held for `D` (default: machines are held for any time)"),
-		&cli.IntFlag{Name: "most", Usage: "an ensemble: hold `N` machines at once at most (default: no limit)"},
+		&cli.IntFlag{Name: "most", Usage: "an ensemble: hold at most `N` machines at once (default: no limit)"},
 		&cli.IntFlag{Name: "grid", Usage: "an ensemble: simulate `N` budgets and `N` deadlines, up to --budget and " +
 			"--deadline (default: to where nearly all workflows are completed)"},
 	}
@@ -73,10 +73,11 @@ func (k planKind) check(c *cli.Context) error {
 			continue
 		}
 		hint := ""
-		if slices.Contains(ofEnsemble.flags, name) {
-			hint = ": name several workflows, or a folder, for an ensemble"
-		} else if slices.Contains(ofOffers.flags, name) {
+		if slices.ContainsFunc(planKindFlags(), func(f cli.Flag) bool { return f.Names()[0] == name }) {
 			hint = ": give --offers or --slots for slots"
+			if slices.Contains(ofEnsemble.flags, name) {
+				hint = ": name several workflows, or a folder, for an ensemble"
+			}
 		}
 		return corral.ErrorAt(corral.Invalid, dashed(name), "does not apply to a plan of %s%s", k.name, hint)
 	}

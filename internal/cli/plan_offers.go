@@ -129,7 +129,7 @@ var slotTable = listing[offeredSlot]{
 // plan prints which slots to reserve for a workflow.
 func (v slotVerbs) plan(c *cli.Context) error {
 	if c.NArg() != 1 {
-		return corral.Errorf(corral.Invalid, "name one workflow file")
+		return corral.Errorf(corral.Invalid, "slots are planned for one workflow: name one file")
 	}
 	in, err := slotRequestOf(c)
 	if err != nil {
@@ -162,6 +162,7 @@ func slotRequestOf(c *cli.Context) (in forecast.SlotRequest, err error) {
 	if err != nil {
 		return in, err
 	}
+	goal = goal.From(time.Now())
 	in.Search = moga.Options{Context: c.Context, Seed: 1}
 	if c.IsSet("seed") {
 		in.Search.Seed = c.Uint64("seed")

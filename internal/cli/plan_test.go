@@ -162,10 +162,10 @@ func TestMissedGoals(t *testing.T) {
 		{goal, time.Minute, &cheap, ""},
 		{goal, time.Minute, nil, ""},
 		{plan.Goal{}, time.Hour, &dear, ""},
-		{goal, 61 * time.Second, &cheap, "run 3: all of its tasks are done, but after 1m1s, and the deadline was 1m0s"},
-		{goal, time.Minute, &dear, "run 3: all of its tasks are done, but at a cost of 2.5ch, and the budget was 2ch"},
-		{goal, time.Hour, &dear, "run 3: all of its tasks are done, but after 1h0m0s, and the deadline was 1m0s; " +
-			"and at a cost of 2.5ch, and the budget was 2ch"},
+		{goal, 61 * time.Second, &cheap, "run 3: all of its tasks are done, but it took 1m1s, longer than the deadline of 1m0s"},
+		{goal, time.Minute, &dear, "run 3: all of its tasks are done, but it cost 2.5ch, more than the budget of 2ch"},
+		{goal, time.Hour, &dear, "run 3: all of its tasks are done, but it took 1h0m0s, longer than the deadline of 1m0s; " +
+			"and it cost 2.5ch, more than the budget of 2ch"},
 	} {
 		got, err := "", missed(3, c.goal, corral.Seconds(c.took), c.spent)
 		if err != nil {

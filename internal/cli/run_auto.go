@@ -234,10 +234,10 @@ func (a *autoRun) compare(cl *api.Client, r corral.Run) error {
 func missed(id corral.RunID, goal plan.Goal, took corral.Seconds, spent *cost.Amount) error {
 	var how []string
 	if goal.Deadline > 0 && took > goal.Deadline {
-		how = append(how, fmt.Sprintf("after %s, and the deadline was %s", brief(took), goal.Deadline))
+		how = append(how, fmt.Sprintf("it took %s, longer than the deadline of %s", brief(took), goal.Deadline))
 	}
 	if goal.Budget != nil && spent != nil && spent.Money > goal.Budget.Money {
-		how = append(how, fmt.Sprintf("at a cost of %s, and the budget was %s", spent, goal.Budget))
+		how = append(how, fmt.Sprintf("it cost %s, more than the budget of %s", spent, goal.Budget))
 	}
 	if len(how) == 0 {
 		return nil

@@ -66,14 +66,16 @@ func deadlineFromNow(c *cli.Context) (corral.Seconds, error) {
 	return plan.Goal{Deadline: within, DeadlineAt: at}.From(now).Deadline, err
 }
 
-// momentOf reads an instant, which is not in the past, or a duration. It returns the duration from now in both cases,
-// and the instant as at, which is zero if the text is a duration.
+// momentOf reads an instant, which is not in the past, or a duration, which has a unit except in a deadline. It returns
+// the duration from now in both cases, and the instant as at, which is zero if the text is a duration.
 func momentOf(flag, text string, now time.Time) (d time.Duration, at time.Time, err error) {
 	if timetext.Instant(text) {
 		at, err = timetext.Ahead(text, now)
 		d = at.Sub(now)
-	} else {
+	} else if flag == "--deadline" {
 		d, err = timetext.Seconds(text)
+	} else {
+		d, err = timetext.Duration(text)
 	}
 	switch {
 	case err == nil:

@@ -215,7 +215,7 @@ func (s *story) glideins() {
 }
 
 func (s *story) plans() {
-	s.say("plan", s.flow(), "--site", "here", "--deadline", "10m", "--default-runtime", "1m", "--dry-run")
+	s.say("plan", s.flow(), "--site", "here", "--deadline", "10m", "--default-runtime", "1m", "--clustering", "none", "--dry-run")
 	s.say("run", s.flow(), "--auto", "--deadline", "10m", "--progress", "none", "-q")
 	run, plan := last(s, runID, "runs", "list"), last(s, planID, "plan", "list")
 	s.until("the plan is released", time.Minute, func() bool { return read[corral.Plan](s.user, "plan", "show", plan).State == corral.PlanReleased })
@@ -358,6 +358,7 @@ var (
 	early     = regexp.MustCompile(`(lease|pilot started|workers) (SUBMITTED|QUEUED|RUNNING)`) // the pilot may be faster than the queue tells
 	clock     = regexp.MustCompile(`\b\d\d:\d\d:\d\d(\.\d+)?\b`)
 	forkJob   = regexp.MustCompile(`\b\d+\.\d{4,}\b`) // a job of the batch system fork
+	forkStart = regexp.MustCompile(`\b\d{2,}\.\d{6,}\b`)
 	holder    = regexp.MustCompile(`\b[A-Z2-7]{26}\b`)
 	ratio     = regexp.MustCompile(`\d+\.\d+ ×`)
 	address   = regexp.MustCompile(`\b127\.0\.0\.1:\d+|localhost:\d+`)
@@ -380,6 +381,7 @@ func (n *names) rename(text string) string {
 	text = runDir.ReplaceAllStringFunc(text, func(s string) string { return n.name("dir", s) })
 	text = digest.ReplaceAllStringFunc(text, func(s string) string { return n.name("digest", s) })
 	text = personal.ReplaceAllString(text, "TOKEN")
+	text = forkStart.ReplaceAllString(text, "PROCESS") // before ids, which the second number may resemble
 	text = ids.ReplaceAllStringFunc(text, func(s string) string { return n.name(storetest.Noun(s), s) })
 	text = instant.ReplaceAllString(text, "TIME")
 	text = clock.ReplaceAllString(text, "TIME")

@@ -19,10 +19,10 @@ type WaitFilter struct {
 // Estimates of future waits are based on past ones, with the site, queue and shape of the attempt, because larger and
 // longer jobs wait longer.
 
-// workersAndAsked are the times at which a job's first worker registered, and at which it was first asked to leave.
-const workersAndAsked = `
+// workersAndCancelled are the times at which a job's first worker registered, and at which it was last cancelled.
+const workersAndCancelled = `
 	(select min(at_ms) from history where object = 'job' and object_id = jobs.id and event = 'workers'),
-	(select min(at_ms) from history where object = 'job' and object_id = jobs.id and event in ('drain', 'cancel'))`
+	(select max(at_ms) from history where object = 'job' and object_id = jobs.id and event = 'cancel')`
 
 // Waits lists the times that attempts waited in their sites' queues, in the order in which the sites accepted them. It
 // includes attempts of DELETED glideins and sites, but not those that a site never accepted.
@@ -58,7 +58,7 @@ func (t *Tx) Waits(f WaitFilter) ([]corral.Wait, error) {
 			walltime_ms,
 			submitted_at_ms,
 			started_at_ms,
-			`+workersAndAsked+`,
+			`+workersAndCancelled+`,
 			ended_at_ms,
 			outcome
 		from jobs
@@ -67,7 +67,7 @@ func (t *Tx) Waits(f WaitFilter) ([]corral.Wait, error) {
 		var w corral.Wait
 		var site corral.SiteID
 		err := rows.Scan(&site, &w.Site, &w.Queue, &w.Account, &w.QOS, &w.Constraint, &w.Hosts, &w.CPUs, &w.MemoryMiB,
-			&w.GPUs, ms(&w.Walltime), at(&w.SubmittedAt), at(&w.StartedAt), at(&w.WorkersAt), at(&w.AskedAt),
+			&w.GPUs, ms(&w.Walltime), at(&w.SubmittedAt), at(&w.StartedAt), at(&w.WorkersAt), at(&w.CancelledAt),
 			at(&w.EndedAt), orNull(&w.Outcome))
 		list, ofSites, defaults[site] = append(list, w), append(ofSites, site), ""
 		return err

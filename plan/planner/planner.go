@@ -125,6 +125,9 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	best, ok := p.choose(all)
 	if !ok {
 		pl := p.unreachable(all, problem, opts)
+		if p.ctx.Err() != nil {
+			return nil, context.Cause(p.ctx)
+		}
 		pl.LowerBound = bound
 		return pl, nil
 	}

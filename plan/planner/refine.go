@@ -31,6 +31,9 @@ func refine(known []outcome) (found []outcome) {
 		for _, k := range points {
 			of := all[k].of
 			fresh := of.outcomes(between[of])
+			if of.ctx.Err() != nil {
+				return nil // the outcomes are empty
+			}
 			delete(between, of)
 			found, all = append(found, fresh...), append(all, fresh...)
 		}

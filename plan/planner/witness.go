@@ -41,6 +41,9 @@ func (p *planning) witness(all []outcome) []outcome {
 			return all
 		}
 		due = some(due, left)
+		if k, ok := p.soonest(all); left == 1 && ok {
+			due = []int{k}
+		}
 		left -= len(due)
 		var wg sync.WaitGroup
 		turn := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -54,6 +57,22 @@ func (p *planning) witness(all []outcome) []outcome {
 		wg.Wait()
 	}
 	return slices.DeleteFunc(all, func(o outcome) bool { return !o.played && o.limit == "" })
+}
+
+// soonest returns, if no executed outcome reaches the goal, the outcome to execute last: the one with the largest
+// reserve before the deadline.
+func (p *planning) soonest(all []outcome) (best int, ok bool) {
+	best = -1
+	for k, o := range all {
+		switch {
+		case excess(p.Goal, o) != "":
+		case o.played:
+			return 0, false
+		case best < 0 || o.Makespan < all[best].Makespan:
+			best = k
+		}
+	}
+	return best, best >= 0
 }
 
 // unplayed returns the outcomes to execute next: the best one or, if its figures are known, those of the front. settled

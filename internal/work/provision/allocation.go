@@ -23,7 +23,7 @@ const (
 // grace returns the time for which the site's pilots still hold their hosts after they were ordered to end: at least
 // the time that nine of ten earlier pilots did not exceed.
 func (f Facts) grace() time.Duration {
-	if d, learned := f.leaving(0.9, true); learned > 0 {
+	if d, learned := f.leaving(0.9); learned > 0 {
 		return max(graceHere, d)
 	}
 	if f.Site.System().Queueless {

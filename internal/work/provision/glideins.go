@@ -2,6 +2,7 @@ package provision
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,8 +39,19 @@ func Requests(row corral.Plan, pilots []plan.Pilot, first int) []api.NewGlidein 
 // as for ReadFacts. If a pilot cannot be requested, or a site's balance does not allow all pilots, the transaction must
 // be rolled back.
 func Begin(tx *store.Tx, row corral.Plan, p *plan.Plan, machine corral.SiteQueue) error {
-	_, err := ask(tx, row, p.Pilots, asking{at: row.Sites, machine: machine})
+	_, err := ask(tx, row, onTime(row, p), asking{at: row.Sites, machine: machine})
 	return err
+}
+
+// onTime returns the pilots of a plan that begins. If an instant before which none may be submitted is nearer than when
+// the plan was made, all are submitted sooner.
+func onTime(row corral.Plan, p *plan.Plan) []plan.Pilot {
+	sooner := p.Goal.NotBefore - p.Goal.From(row.BeganAt).NotBefore
+	all := slices.Clone(p.Pilots)
+	for i := range all {
+		all[i].Submit -= sooner
+	}
+	return all
 }
 
 // asking holds the parameters of a request for pilots, besides the plan.

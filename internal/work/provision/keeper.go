@@ -69,7 +69,7 @@ const hurried = 250 * time.Millisecond
 func (r *Reviser) Run(ctx context.Context) error {
 	pause := period
 	for {
-		changed := r.db.Changed(store.Subject{Object: corral.ObjectRun})
+		runs, anything := r.db.Changed(store.Subject{Object: corral.ObjectRun}), r.db.Changed(store.Subject{})
 		began := time.Now()
 		busy, err := r.look(ctx, pause)
 		if err != nil && ctx.Err() == nil {
@@ -77,14 +77,17 @@ func (r *Reviser) Run(ctx context.Context) error {
 		}
 		r.took = time.Since(began)
 		pause = after(r.took, pause)
-		var next <-chan time.Time
-		if busy || err != nil {
-			next = time.After(r.next(pause))
-			changed = nil // progress is a change as well, and checks must not follow each other directly
+		if !busy && err == nil { // until there may be a plan with a run, a budget, or an allocation to keep
+			select {
+			case <-runs:
+				continue
+			case <-anything:
+			case <-ctx.Done():
+				return nil
+			}
 		}
-		select {
-		case <-changed:
-		case <-next:
+		select { // progress is a change as well, and checks must not follow each other directly
+		case <-time.After(r.next(pause)):
 		case <-ctx.Done():
 			return nil
 		}
@@ -215,6 +218,9 @@ var nothing = &workflow.Workflow{Graph: new(dag.Graph)}
 
 // expect reports the expected end of a run: the prediction from which a revision is made, and which it records.
 func (r *Reviser) expect(u underway, p revision.Prediction) {
+	if u.run.ID == 0 {
+		return
+	}
 	var end time.Time
 	if p.Complete && p.End > 0 {
 		end = u.plan.BeganAt.Add(p.End)

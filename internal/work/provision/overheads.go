@@ -27,13 +27,13 @@ func (f Facts) overhead(share float64) (d time.Duration, learned int) {
 	return d, learned
 }
 
-// leaving returns the time from the request to a pilot at the site to leave until the end of its job: the time that the
-// given share of earlier pilots did not exceed. learned is 0 if there were too few. cancelled selects pilots that ended
-// without finishing their tasks.
-func (f Facts) leaving(share float64, cancelled bool) (d time.Duration, learned int) {
+// leaving returns the time from the cancellation of a pilot at the site until the end of its job: the time that the
+// given share of earlier pilots did not exceed. learned is 0 if there were too few. Drained pilots do not count: they
+// first finish their tasks.
+func (f Facts) leaving(share float64) (d time.Duration, learned int) {
 	return f.latest(share, func(w corral.Wait) (from, to time.Time) {
-		if w.Outcome == corral.OutcomeRemoved || w.Outcome == corral.OutcomeDrained && !cancelled {
-			return w.AskedAt, w.EndedAt
+		if w.Outcome == corral.OutcomeRemoved {
+			return w.CancelledAt, w.EndedAt
 		}
 		return from, to
 	})
@@ -63,7 +63,7 @@ func (f Facts) latest(share float64, interval func(corral.Wait) (from, to time.T
 func LearnedLeave(c plan.Cluster, facts []Facts) (plan.Cluster, []string) {
 	var learned []string
 	for _, f := range facts {
-		if took, n := f.leaving(0.5, false); took > c.Leave {
+		if took, n := f.leaving(0.5); took > c.Leave {
 			c.Leave = took
 			learned = []string{fmt.Sprintf("a pilot that is released holds its hosts %s more, as learned from %s at "+
 				"site %s", took, counted(n, "pilot"), f.Site.Name)}

@@ -46,18 +46,19 @@ func TestStartUp(t *testing.T) {
 	}
 }
 
-// TestLeave: how long a released pilot holds its hosts is based on earlier pilots that were asked to leave, at the
-// slowest of the sites, and is not shorter than assumed.
+// TestLeave: how long a released pilot holds its hosts is based on earlier pilots that were cancelled, at the
+// slowest of the sites, and is not shorter than assumed. Drained pilots first finish their tasks, and do not count.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	left := func(o corral.Outcome, after time.Duration) corral.Wait {
 		w := joined(0)
-		w.Outcome, w.AskedAt = o, w.StartedAt.Add(time.Hour)
-		w.EndedAt = w.AskedAt.Add(after)
+		w.Outcome, w.CancelledAt = o, w.StartedAt.Add(time.Hour)
+		w.EndedAt = w.CancelledAt.Add(after)
 		return w
 	}
-	drained, idle := corral.OutcomeDrained, corral.OutcomeIdle
-	few := []corral.Wait{left(drained, 3*time.Second), left(corral.OutcomeRemoved, 5*time.Second), left(idle, time.Hour)}
+	removed := corral.OutcomeRemoved
+	few := []corral.Wait{left(removed, 3*time.Second), left(removed, 5*time.Second), left(corral.OutcomeIdle, time.Hour),
+		left(corral.OutcomeDrained, time.Hour)}
 	for _, tc := range []struct {
 		name  string
 		waits []corral.Wait
@@ -65,8 +66,8 @@ func TestLeave(t *testing.T) {
 		says  string
 	}{
 		{"too few", few, 1200 * time.Millisecond, ""},
-		{"enough", append(few, left(drained, 4*time.Second)), 4 * time.Second, "holds its hosts 4s more, as learned from 3 pilots"},
-		{"sooner than assumed", append(few, left(drained, 0), left(drained, 0), left(drained, 0)),
+		{"enough", append(few, left(removed, 4*time.Second)), 4 * time.Second, "holds its hosts 4s more, as learned from 3 pilots"},
+		{"sooner than assumed", append(few, left(removed, 0), left(removed, 0), left(removed, 0)),
 			1200 * time.Millisecond, ""},
 	} {
 		f, slow := hpc(), hpc()

@@ -52,7 +52,11 @@ func (f Facts) Unseen() (all []string) {
 	return all
 }
 
-// elsewhere returns the waits at the other sites of a site's owner with the same batch system.
+// fewerWaits is the number of the latest waits at each of the other sites.
+const fewerWaits = 500
+
+// elsewhere returns, in the order of submission, the waits at the other sites of a site's owner with the same batch
+// system.
 func elsewhere(tx *store.Tx, site corral.Site) (all []corral.Wait, err error) {
 	sites, err := tx.Sites(store.Filter{})
 	for _, s := range sites {
@@ -60,9 +64,10 @@ func elsewhere(tx *store.Tx, site corral.Site) (all []corral.Wait, err error) {
 			continue
 		}
 		var waits []corral.Wait
-		waits, err = tx.Waits(store.WaitFilter{Site: s.ID, Last: latestWaits})
+		waits, err = tx.Waits(store.WaitFilter{Site: s.ID, Last: fewerWaits})
 		all = append(all, waits...)
 	}
+	slices.SortStableFunc(all, func(a, b corral.Wait) int { return a.SubmittedAt.Compare(b.SubmittedAt) })
 	return all, err
 }
 

@@ -17,7 +17,7 @@ func CheckEnsemble(in *api.NewEnsemble, now time.Time) error {
 	k.invalid(in.Name == "", "name", "missing")
 	k.invalid(len(in.Workflows) == 0, "workflows", "the ensemble has no workflows: name at least one")
 	k.invalid(len(in.Workflows) > api.MaxMembers, "workflows", "%d are more than %d", len(in.Workflows), api.MaxMembers)
-	k.instant(in.DeadlineAt, in.Deadline, now)
+	k.instant("deadline", in.DeadlineAt, in.Deadline, now)
 	in.Deadline = plan.Goal{Deadline: in.Deadline, DeadlineAt: in.DeadlineAt}.From(now).Deadline
 	k.invalid(in.Deadline <= 0, "deadline_s", "%s is not a positive duration", in.Deadline)
 	k.invalid(in.Budget.Money <= 0, "budget", "the budget must be positive")

@@ -13,9 +13,9 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// CheckPlan checks a request for a plan. It computes the duration of a deadline that is an instant, and sets a missing
-// objective: the minimum cost if there is a deadline, the
-// minimum makespan if there is only a budget, and otherwise a tradeoff of both, with equal weights by default.
+// CheckPlan checks a request for a plan. It computes the durations of bounds that are instants, and sets a missing
+// objective: the minimum cost if there is a deadline, the minimum makespan if there is only a budget, and otherwise a
+// tradeoff of both, with equal weights by default.
 func CheckPlan(in *api.NewPlan, now time.Time) error {
 	var k checker
 	g := &in.Goal
@@ -24,7 +24,8 @@ func CheckPlan(in *api.NewPlan, now time.Time) error {
 		"workflow: leave out the workflow")
 	k.invalid(in.Clustering != "" && in.Run != 0, "clustering", "the run has already assigned its tasks to jobs")
 	k.invalid(g.Deadline < 0, "deadline_s", "%s is not a positive duration", g.Deadline)
-	k.instant(g.DeadlineAt, g.Deadline, now)
+	k.instant("deadline", g.DeadlineAt, g.Deadline, now)
+	k.instant("not_before", g.NotBeforeAt, g.NotBefore, now)
 	*g = g.Planned(now)
 	if g.Budget != nil {
 		k.invalid(g.Budget.Money <= 0, "budget", "the budget must be positive")
@@ -63,14 +64,14 @@ func CheckPlan(in *api.NewPlan, now time.Time) error {
 	return k.err
 }
 
-// instant checks a deadline that is given as an instant.
-func (k *checker) instant(at time.Time, within corral.Seconds, now time.Time) {
+// instant checks a bound that is given as an instant.
+func (k *checker) instant(field string, at time.Time, within corral.Seconds, now time.Time) {
 	if at.IsZero() {
 		return
 	}
-	k.invalid(within != 0, "deadline_at", "cannot be used with deadline_s")
-	k.invalid(!at.After(now), "deadline_at", "%s has passed", at.Format(time.RFC3339))
-	k.invalid(at.After(now.Add(time.Duration(maxSpan))), "deadline_at", "%s is more than %s ahead",
+	k.invalid(within != 0, field+"_at", "cannot be used with %s_s", field)
+	k.invalid(!at.After(now), field+"_at", "%s has passed", at.Format(time.RFC3339))
+	k.invalid(at.After(now.Add(time.Duration(maxSpan))), field+"_at", "%s is more than %s ahead",
 		at.Format(time.RFC3339), maxSpan)
 }
 

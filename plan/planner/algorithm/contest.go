@@ -33,7 +33,7 @@ const (
 )
 
 // roughDraws is the number of outcomes by which the contest judges a candidate for a goal with a confidence. The winner
-// makes its plan again, with as many outcomes as it takes alone.
+// makes its plan again, with as many outcomes as it takes alone, and with the walltimes that suit it.
 const roughDraws = 100
 
 // contest makes a plan with each algorithm, simulates all plans in the same outcomes, and returns the best plan for the
@@ -41,10 +41,7 @@ const roughDraws = 100
 // all, it returns the planner's answer.
 func (q Question) contest(ctx context.Context) (*plan.Plan, error) {
 	rough := q
-	sure := q.Goal.Confidence > 0 && q.Goal.Deadline > 0
-	if sure {
-		rough.Model.Rough = roughDraws
-	}
+	rough.Model.Rough = roughDraws
 	made, err := rough.staircase(ctx)
 	if err != nil {
 		return nil, err
@@ -60,7 +57,7 @@ func (q Question) contest(ctx context.Context) (*plan.Plan, error) {
 		all, plans = append(all, e), append(plans, made)
 	}
 	best := choose(q.Goal, all)
-	for sure && best >= 0 {
+	for best >= 0 {
 		made, e, err := q.enter(ctx, entrants[best])
 		if err != nil {
 			return nil, err
@@ -91,7 +88,9 @@ func (q Question) Ways(ctx context.Context, made *plan.Plan) (all []montecarlo.W
 	if montecarlo.Draws(len(q.Model.Work.Tasks)) == 0 || len(made.Pilots) == 0 {
 		return nil, nil
 	}
-	q.Model.Rough = roughDraws
+	if q.Goal.Confidence > 0 && q.Goal.Deadline > 0 {
+		q.Model.Rough = roughDraws
+	}
 	if q.waiting, err = q.staircase(ctx); err != nil {
 		return nil, err
 	}

@@ -124,7 +124,8 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 	if err != nil {
 		return nil, err
 	}
-	if pl.Feasible && opts.Play != nil && opts.Slots == nil {
+	if pl.Feasible && opts.Play != nil && opts.Slots == nil && m.Rough == 0 &&
+		len(m.Work.Tasks) <= mostTasks {
 		was := pl.Point
 		pl, pl.Confidence = m.safer(pl, opts)
 		if at := slices.Index(pl.Front, was); at >= 0 {

@@ -23,7 +23,7 @@ type Model struct {
 	Among    *Background   // other users' jobs, with which pilots compete at each site; nil: waits are drawn
 	Queues   Queues        // current queues of sites, where known; they take precedence over Among
 	Exact    int           // number of outcomes for an exact share; 0: according to Draws
-	Rough    int           // the same for a search that only compares plans: a share may be far from exact; 0: exact
+	Rough    int           // the same for a search that only compares plans and keeps their walltimes; 0: exact
 	BreakOff time.Duration // time at which an outcome is aborted and counts as unfinished; 0: never
 
 	ctx context.Context // context of the current operation; nil: the operation cannot be cancelled

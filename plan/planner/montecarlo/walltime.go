@@ -17,15 +17,14 @@ import (
 // dispatches in which other pilots end first cost more or less. So several walltimes are tried, each with the wait
 // predicted for it. The one with the lowest objective per outcome that reaches the goal is taken.
 
-// stretches are the walltimes to try, in multiples of the time for which a pilot is needed. The last one stands for the
-// limit of the site or, if it has none, for endlessly times the need.
-var stretches = []float64{1, 1.5, 2, math.Inf(1)}
+// stretches are the walltimes to try, in multiples of the time for which a pilot is needed. Longer ones are not tried:
+// the records of few sites show how much longer a pilot waits for them.
+var stretches = []float64{1, 1.5, 2, 4}
 
 const (
-	endlessly = 4.0
 	enough    = 0.005  // relative difference that justifies a longer walltime
-	triedWork = 20_000 // see oddsWork
-	mostTried = 100
+	triedWork = 10_000 // see oddsWork
+	mostTried = 60
 )
 
 // safer returns a plan with the walltimes that suit it best, unless they lower its confidence, and its confidence.
@@ -82,11 +81,13 @@ func (m Model) stretched(pl *plan.Plan, by float64) *plan.Plan {
 	longer := *pl
 	longer.Pilots = slices.Clone(pl.Pilots)
 	var late corral.Seconds
+	longest := m.longest()
 	for i := range longer.Pilots {
 		q := &longer.Pilots[i]
 		s := m.Site(q.Site, q.Queue)
-		q.Walltime = corral.Seconds(m.walltime(s, *q, by))
-		q.Submit = q.Start - corral.Seconds(s.Wait(s.ShapeOf(*q)))
+		before := s.Wait(s.ShapeOf(*q)) // the plan may assume a longer one
+		q.Walltime = corral.Seconds(m.walltime(s, *q, by, longest(s, q.Host())))
+		q.Submit -= corral.Seconds(s.Wait(s.ShapeOf(*q)) - before)
 		late = max(late, pl.Goal.NotBefore-q.Submit)
 	}
 	for i := range longer.Pilots {
@@ -108,8 +109,33 @@ func worth(pl, than *plan.Plan) float64 {
 	if !ok {
 		return float64(pl.PeakCPUs) / float64(max(1, than.PeakCPUs))
 	}
-	return plan.Weigh(alpha, []plan.Candidate{{Point: point(than)}}).Of(point(pl))
+	a, b := point(pl), point(than)
+	if b.Cost == 0 { // at no price, less is better nevertheless
+		a.Cost, b.Cost = microHours(pl), microHours(than)
+	}
+	return plan.Weigh(alpha, []plan.Candidate{{Point: b}}).Of(a)
 }
+
+// longest returns a function that returns the runtime of the longest task that fits on a host of a site.
+func (m Model) longest() func(s *plan.Site, host corral.Resources) time.Duration {
+	type place struct {
+		site *plan.Site
+		host corral.Resources
+	}
+	known := map[place]time.Duration{}
+	return func(s *plan.Site, host corral.Resources) time.Duration {
+		d, ok := known[place{s, host}]
+		for i := 0; !ok && i < len(m.Work.Tasks); i++ {
+			if t := &m.Work.Tasks[i]; t.Needs.FitIn(host) {
+				d = max(d, s.Takes(*t))
+			}
+		}
+		known[place{s, host}] = d
+		return d
+	}
+}
+
+func microHours(pl *plan.Plan) cost.Money { return cost.Money(1e6 * pl.CoreHours) }
 
 func point(pl *plan.Plan) cost.Point {
 	return cost.Point{Makespan: time.Duration(pl.Makespan), Cost: pl.Cost.Money}
@@ -117,24 +143,11 @@ func point(pl *plan.Plan) cost.Point {
 
 // walltime returns the walltime of a pilot that is a multiple of the time for which it is needed, within the limits of
 // its site. It suffices for the longest task that fits on one of the pilot's hosts.
-func (m Model) walltime(s *plan.Site, q plan.Pilot, by float64) time.Duration {
+func (m Model) walltime(s *plan.Site, q plan.Pilot, by float64, longest time.Duration) time.Duration {
 	held, limit := time.Duration(q.End-q.Start), s.Walltime
 	for _, c := range s.Closed { // a pilot starts only if its walltime ends before the maintenance
 		if c.From > time.Duration(q.Start) {
 			limit = min(limit, c.From-time.Duration(q.Start))
-		}
-	}
-	switch {
-	case !math.IsInf(by, 1):
-	case limit < plan.Unbounded:
-		return limit
-	default:
-		by = endlessly
-	}
-	longest := time.Duration(0)
-	for _, t := range m.Work.Tasks {
-		if t.Needs.FitIn(q.Host()) {
-			longest = max(longest, s.Takes(t))
 		}
 	}
 	need := max(time.Duration(by*float64(held)), s.Overhead+m.Cluster.Hop+longest) + s.Margin
