@@ -95,7 +95,7 @@ func TestPlansInSlotsComeTrue(t *testing.T) {
 // The same question yields the same bytes, for each algorithm (F35).
 func TestSameQuestionSameBytes(t *testing.T) {
 	t.Parallel()
-	for _, by := range plan.Algorithms {
+	for _, by := range []plan.Algorithm{plan.VAR, plan.Auto} { // auto makes the plans of all others
 		first, err := question(7).Make(t.Context(), by)
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +117,7 @@ func TestAutoTakesTheBest(t *testing.T) {
 	t.Parallel()
 	for k := range uint64(2) {
 		q := question(k)
-		for _, objective := range plan.Objectives {
+		for _, objective := range plan.Objectives[2*k : 2*k+2] {
 			q.Goal.Objective, q.Goal.Deadline = objective, 0
 			if objective == plan.CPUs {
 				q.Goal.Deadline = corral.Seconds(100 * time.Hour)

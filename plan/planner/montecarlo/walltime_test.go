@@ -18,7 +18,7 @@ func TestWalltimesAreSafe(t *testing.T) {
 	sum, plans := 0.0, 0
 	for seed := range uint64(8) {
 		m := drawn(t, seed)
-		m.Spread, m.Exact = montecarlo.DefaultSpread, 200
+		m.Spread, m.Exact = montecarlo.DefaultSpread, 100
 		pl, err := m.Make(t.Context(), plan.Goal{Objective: plan.Cost}, planner.Options{Seed: seed})
 		if err != nil {
 			t.Fatal(err)
