@@ -47,7 +47,7 @@ func TestPlansKnowTheWayOfFiles(t *testing.T) {
 		if got.State != corral.RunSucceeded {
 			t.Fatalf("run is %s: %s", got.State, got.Reason)
 		}
-		row := read[corral.Plan](u, "plan", "show", got.Labels[corral.PlanLabel], "-o", "json")
+		row := read[corral.Plan](u, "plan", "show", got.Labels[corral.PlanLabel])
 		var pl plan.Plan
 		if err := json.Unmarshal(row.Document, &pl); err != nil {
 			t.Fatal(err)
