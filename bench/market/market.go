@@ -26,7 +26,7 @@ type Seller interface {
 	// time, this is equation 18.
 	From(start, length time.Duration, processors int) []slot.Slot
 
-	// Reserve takes a slot at the quoted fee. If the slot is no longer available, the error is of kind Conflict and
+	// Reserve takes a slot at the quoted fee. If the slot has been taken, the error is of kind Conflict and
 	// wraps a *StaleError; if only the fee has changed, it is of kind Conflict alone. In both cases nothing is
 	// reserved.
 	Reserve(s slot.Slot) error
@@ -88,7 +88,7 @@ func (s *Advertiser) Reserve(o slot.Offer, pieces []slot.Piece) error {
 	taken := map[int]int{} // :: slot → number of pieces
 	for _, p := range pieces {
 		if p.Slot < 0 || p.Slot >= len(o.Slots) {
-			return corral.Errorf(corral.Unsatisfiable, "there is no slot %d in an offer of %d", p.Slot, len(o.Slots))
+			return corral.Errorf(corral.Unsatisfiable, "slot %d does not exist: the offer has %d", p.Slot, len(o.Slots))
 		}
 		if _, err := o.Slots[p.Slot].Cost(p); err != nil {
 			return err
@@ -112,7 +112,7 @@ func (s *Advertiser) Reserve(o slot.Offer, pieces []slot.Piece) error {
 	return nil
 }
 
-// A StaleError reports that a piece of an offer is no longer available because the site's plan has changed. None of the
+// A StaleError reports that a piece of an offer has been taken because the site's plan has changed. None of the
 // pieces requested with it was reserved. The caller should get a new offer and make a new plan.
 type StaleError struct {
 	Site  string

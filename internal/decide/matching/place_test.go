@@ -161,7 +161,7 @@ func TestMatchingSkipsNoSlotThatMayTakeJobs(t *testing.T) {
 	})
 }
 
-// A slot that was kept free for a job takes other jobs as soon as that job is no longer queued.
+// A slot that was kept free for a job takes other jobs as soon as that job has left the queue.
 func TestSlotIsNoLongerKeptFree(t *testing.T) {
 	t.Parallel()
 	c := newCluster()

@@ -217,7 +217,7 @@ func TestBehindAPilotIsAdded(t *testing.T) {
 	}
 }
 
-// TestOneExpectedEnd: the run is expected to end when the revision says, until the plan is no longer revised.
+// TestOneExpectedEnd: the run is expected to end when the revision says, until revisions of the plan end.
 func TestOneExpectedEnd(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, tooLate, true)

@@ -40,7 +40,7 @@ func (n *notes) expect(id corral.RunID, end time.Time) {
 }
 
 // Expect notes the expected end of a run by the latest revision of its plan, which replaces the run's own expectation,
-// so that there is one; zero means unknown. If revised is false, the plan is no longer revised.
+// so that there is one; zero means unknown. If revised is false, revisions of the plan have ended.
 func (m *Manager) Expect(id corral.RunID, end time.Time, revised bool) {
 	m.notes.change(id, func(of *note) { of.end, of.revised = end, revised })
 }

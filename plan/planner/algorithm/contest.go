@@ -113,7 +113,7 @@ func (q Question) Ways(ctx context.Context, made *plan.Plan) (all []montecarlo.W
 	return all, nil
 }
 
-// enter makes the plan of one algorithm and simulates it. If there is no plan, the entrant has the reason.
+// enter makes the plan of one algorithm and simulates it. Without a plan, the entrant has the reason.
 func (q Question) enter(ctx context.Context, by plan.Algorithm) (made *plan.Plan, e plan.Entrant, err error) {
 	made, err = q.Make(ctx, by)
 	if err != nil && corral.KindOf(err) != corral.Unsatisfiable || ctx.Err() != nil {

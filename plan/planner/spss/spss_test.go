@@ -140,7 +140,7 @@ func TestPlansAreValid(t *testing.T) {
 	})
 }
 
-// The budget that is said to admit a rejected workflow admits it; the third workflow of the example costs $22.
+// The budget that a rejection names admits the workflow; the third workflow of the example costs $22.
 func TestAdmitting(t *testing.T) {
 	t.Parallel()
 	r := three()
