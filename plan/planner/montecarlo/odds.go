@@ -8,12 +8,12 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// The numbers of outcomes for a plan's odds. An outcome takes about as long per task as the fourth part of a pair of
-// pilots, because each change of a pilot makes corrald's rules examine all pilots.
+// The numbers of outcomes for a plan's odds. The simulation of an outcome takes about as long as that of tasks +
+// pairWork × pilots² tasks, because each change of a pilot makes corrald's rules examine all pilots.
 const (
-	oddsWork  = 200_000 // tasks in all outcomes
+	oddsWork  = 200_000 // sum over all outcomes, in tasks
 	leastOdds = 20
-	pairWork  = 4 // tasks per square of the number of pilots
+	pairWork  = 4
 )
 
 // oddsDraws returns the number of outcomes for a plan's odds: as many as for an exact share, or fewer if they would

@@ -13,9 +13,9 @@ import (
 )
 
 // Walltimes. A task that is running when its pilot's walltime ends has to start over, perhaps on no pilot at all. A
-// longer walltime is safer, because a pilot without work leaves, but a pilot that requests more may wait longer, and
-// dispatches in which other pilots end first cost more or less. So several walltimes are tried, each with the wait
-// predicted for it. The one with the lowest objective per outcome that reaches the goal is taken.
+// longer walltime is safer and costs nothing by itself, because a pilot without work leaves. But a pilot that requests
+// more may wait longer, and walltimes decide which pilots are filled first. So several walltimes are tried, each with
+// the wait predicted for it. The one with the lowest objective per outcome that reaches the goal is taken.
 
 // stretches are the walltimes to try, in multiples of the time for which a pilot is needed. Longer ones are not tried:
 // the records of few sites show how much longer a pilot waits for them.
