@@ -253,19 +253,21 @@ func (c *cluster) drop(m *member) {
 	delete(c.of, &m.slot)
 }
 
-// attend schedules a tick if a worker is silent, or may get other jobs merely because time passes.
+// attend schedules the next tick that may have an effect: a worker is silent for longer than its lease, or may get other
+// jobs, or has to return some, merely because time passes.
 func (c *cluster) attend() {
 	at := c.gridAfter(tick)
 	if c.tickAt > 0 && c.tickAt <= at {
 		return
 	}
-	if !c.matcher.Restless() {
-		expiry := Never
-		for _, m := range c.silent { // a tick before a lease expires has no effect
-			expiry = min(expiry, (m.spoke+c.lease)/tick*tick+tick)
-		}
-		at = max(at, expiry)
+	next := Never
+	for _, m := range c.silent {
+		next = min(next, (m.spoke+c.lease)/tick*tick+tick)
 	}
+	if changes, ok := c.matcher.ChangesAt(c.time()); ok {
+		next = min(next, (min(Never, c.since(changes))+tick-1)/tick*tick)
+	}
+	at = max(at, next)
 	if at >= Never || c.tickAt > 0 && c.tickAt <= at {
 		return
 	}

@@ -23,7 +23,7 @@ type Matcher[T any] struct {
 	root     *node[T]   // the tree of the open slots that may take jobs, as of the latest arrange
 	moved    []*Slot[T] // slots that have changed since
 	restless int        // number of restless open slots, as of the latest arrange
-	waiting  int        // number of open slots with waiting jobs, as of the latest arrange
+	settled  bool       // all slots have been tried since the latest change, and none took a job
 }
 
 // Queued returns the number of jobs that are not in a slot.
@@ -33,11 +33,14 @@ func (m *Matcher[T]) Queued() int { return m.queue.size }
 func (m *Matcher[T]) Push(j *Job[T]) {
 	m.arrived++
 	j.arrived = m.arrived
-	m.queue.add(j)
+	m.Restore(j)
 }
 
 // Restore queues a job again at its old position.
-func (m *Matcher[T]) Restore(j *Job[T]) { m.queue.add(j) }
+func (m *Matcher[T]) Restore(j *Job[T]) {
+	m.queue.add(j)
+	m.settled = false
+}
 
 // Remove removes the queued jobs of a run from the queue, and returns them in no particular order.
 func (m *Matcher[T]) Remove(run *Run[T]) []T {
@@ -51,6 +54,7 @@ func (m *Matcher[T]) RemoveFunc(run *Run[T], which func(T) bool) []T {
 	for k := len(run.queued) - 1; k >= 0; k-- {
 		if j := run.queued[k]; which(j.Value) { // the job that replaces it was behind it and has already been checked
 			m.queue.remove(j)
+			m.settled = false
 			gone = append(gone, j.Value)
 		}
 	}
@@ -96,7 +100,6 @@ func (m *Matcher[T]) arrange() {
 			m.root = m.root.delete(n)
 		}
 		m.restless += count(now.restless) - count(n.was.restless)
-		m.waiting += count(now.waits) - count(n.was.waits)
 		if n.was = now; now.listed {
 			m.root = m.root.insert(n)
 		}
@@ -112,13 +115,21 @@ func count(b bool) int {
 	return 0
 }
 
-// Restless reports whether time alone may change the results of Match, or of Overdue for an open slot: a slot has
-// waiting jobs or, while jobs are queued, may soon have some, or is or was kept free. A dispatcher in real time checks
-// all slots periodically; a simulator in virtual time, where needless checks would dominate the cost, checks only while
-// its matcher is restless.
-func (m *Matcher[T]) Restless() bool {
+// ChangesAt returns the earliest instant, from now on, at which a further round of Match, or Overdue of an open slot, may
+// have a result although nothing but time has changed; ok is false if there is no such instant. A dispatcher in real time
+// checks all slots periodically; a simulator in virtual time, where needless checks would dominate the cost, checks at
+// the first of its periods after that instant.
+func (m *Matcher[T]) ChangesAt(now time.Time) (at time.Time, ok bool) {
 	m.arrange()
-	return m.waiting > 0 || m.queue.size > 0 && m.restless > 0
+	switch {
+	case !m.settled && m.queue.size > 0 && m.restless > 0:
+		return now, true
+	case m.root == nil || m.root.changes.IsZero():
+		return time.Time{}, false
+	case m.root.changes.Before(now):
+		return now, true
+	}
+	return m.root.changes, true
 }
 
 // Match assigns queued jobs to the given slots, or to all slots if none is given; closed slots are skipped. It yields
@@ -135,6 +146,7 @@ func (m *Matcher[T]) Match(now time.Time, only ...*Slot[T]) iter.Seq2[*Slot[T], 
 		})
 	}
 	return func(yield func(*Slot[T], []T) bool) {
+		m.settled = false
 		share := m.share()
 		for _, s := range only {
 			if m.queue.size == 0 {
@@ -155,7 +167,7 @@ func (m *Matcher[T]) Match(now time.Time, only ...*Slot[T]) iter.Seq2[*Slot[T], 
 // jobs; if none fits a slot, none fits the others that end at the same time and have the same free resources.
 func (m *Matcher[T]) matchAll(now time.Time, yield func(*Slot[T], []T) bool) {
 	m.arrange()
-	share := m.share()
+	share, settled := m.share(), true
 	var after place
 	for m.queue.size > 0 {
 		d := demand{m.queue.fresh > 0, m.queue.least.Resources, now.Add(m.StartMargin + m.queue.least.Time)}
@@ -169,11 +181,13 @@ func (m *Matcher[T]) matchAll(now time.Time, yield func(*Slot[T], []T) bool) {
 		if len(taken) == 0 && !s.apart() && !after.apart {
 			after = after.afterEqual()
 		}
+		settled = settled && len(taken) == 0
 		if len(taken) > 0 && !yield(s, taken) {
 			return
 		}
 	}
 	m.queue.settle()
+	m.settled = settled
 }
 
 // share returns the number of queued jobs per cpu. It is computed once per round of matching, so that a slot's limit
@@ -183,7 +197,7 @@ func (m *Matcher[T]) share() int { return (m.queue.size + m.cpus - 1) / max(1, m
 // fill moves jobs from the queue to a slot: first jobs that start at once, then jobs that wait there.
 func (m *Matcher[T]) fill(s *Slot[T], now time.Time, share int) []T {
 	var taken []T
-	s.unkept, s.stale = false, false
+	s.unkept, s.stale, s.blocked = false, false, time.Time{}
 	s.move()
 	take := func(j *Job[T]) {
 		m.queue.remove(j)
@@ -199,7 +213,7 @@ func (m *Matcher[T]) fill(s *Slot[T], now time.Time, share int) []T {
 		take(j)
 	}
 	if s.keptFor == nil {
-		m.prefetch(s, s.soon(now, left), share, take)
+		m.prefetch(s, now, s.soon(now, left), share, take)
 	}
 	return taken
 }
@@ -234,7 +248,7 @@ func (m *Matcher[T]) next(s *Slot[T], now time.Time, left time.Duration) *Job[T]
 // prefetch takes jobs that will wait at the slot for resources that will soon be free. It takes more jobs only when
 // half of the waiting jobs have been used up, because a message for each job that ends would cause the round trip that
 // prefetching avoids.
-func (m *Matcher[T]) prefetch(s *Slot[T], soon Resources, share int, take func(*Job[T])) {
+func (m *Matcher[T]) prefetch(s *Slot[T], now time.Time, soon Resources, share int, take func(*Job[T])) {
 	most := min(prefetchMost, share) * soon.CPUs
 	budget := prefetchWork * time.Duration(soon.CPUs)
 	var work time.Duration // known work that waits at the slot
@@ -246,8 +260,12 @@ func (m *Matcher[T]) prefetch(s *Slot[T], soon Resources, share int, take func(*
 	}
 	for len(s.waiting) < most {
 		j, _ := m.queue.best(soon, soon)
-		if j == nil || work+j.expect() > budget {
-			return // short jobs must not overtake the first job in the queue
+		if j == nil {
+			return
+		}
+		if work+j.expect() > budget { // short jobs must not overtake the first job in the queue
+			s.blocked = s.unblocked(now, soon.Time-j.Needs.Time)
+			return
 		}
 		work += j.expect()
 		take(j)

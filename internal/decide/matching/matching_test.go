@@ -223,8 +223,8 @@ func TestPrefetchRefills(t *testing.T) {
 	}
 }
 
-// Jobs wait behind a job with an estimate of up to 150 ms, until it has run for 300 ms. A matcher with such a
-// job is restless.
+// Jobs wait behind a job with an estimate of up to 150 ms, until it has run for 300 ms. Time alone may
+// change what such a slot takes.
 func TestPrefetchBehind(t *testing.T) {
 	t.Parallel()
 	const short = 150 * time.Millisecond
@@ -245,11 +245,36 @@ func TestPrefetchBehind(t *testing.T) {
 		for range 10 {
 			c.push("", 0, 0, needs(1, time.Millisecond))
 		}
-		if restless := c.Restless(); restless != (tt.estimate <= short) {
-			t.Errorf("with a job of %s: restless %t", tt.estimate, restless)
+		if _, changes := c.ChangesAt(c.now); changes != (tt.estimate <= short) {
+			t.Errorf("with a job of %s: may change %t", tt.estimate, changes)
 		}
 		if taken := c.match(); (len(taken) > 0) != tt.want {
 			t.Errorf("behind a job of %s that has run for %s %d jobs wait", tt.estimate, tt.runs, len(taken))
 		}
+	}
+}
+
+// A slot behind whose short job a long job blocks the queue is looked at again when the short job has taken too long to
+// be short, and when the long job no longer fits the slot's time; until then time alone changes nothing.
+func TestBlockedSlotsAreLookedAtRarely(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	begin := c.now
+	c.open("s", 1, 1000, time.Hour)
+	c.push("", 0, 0, needs(1, time.Millisecond))
+	c.match()
+	c.push("", 0, 0, needs(1, 10*time.Minute))
+	var looks []time.Duration
+	for len(looks) < 4 {
+		c.match()
+		at, changes := c.ChangesAt(c.now)
+		if !changes {
+			break
+		}
+		looks, c.now = append(looks, at.Sub(begin)), at
+	}
+	want := []time.Duration{300*time.Millisecond + 1}
+	if !slices.Equal(looks, want) {
+		t.Errorf("looked at after %v, want %v", looks, want)
 	}
 }

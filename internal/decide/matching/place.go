@@ -44,8 +44,8 @@ type standing struct {
 	at       place
 	listed   bool // in the tree of the slots that may take jobs
 	stale    bool // it may take a queued job that was not tried
-	restless bool // see Matcher.Restless
-	waits    bool // jobs wait at the slot
+	restless bool // a further round of matching may have a result although the slot has not changed
+	changes  time.Time
 }
 
 // standing returns the slot's present standing.
@@ -54,7 +54,7 @@ func (s *Slot[T]) standing() standing {
 		return standing{}
 	}
 	at := place{s.EndsAt, s.Host.Minus(s.used), s.apart(), s.ID, s.opened}
-	return standing{at, at.apart || at.free.CPUs > 0, s.stale, at.apart || s.unkept, len(s.waiting) > 0}
+	return standing{at, at.apart || at.free.CPUs > 0, s.stale, at.apart || s.unkept, s.changes()}
 }
 
 // A node is a slot in the tree of the slots that may take jobs. The tree is a treap (Seidel and Aragon,
@@ -70,6 +70,8 @@ type node[T any] struct {
 	most   corral.Resources
 	latest time.Time
 	look   bool // some slot must be visited even if no new job fits it
+
+	changes time.Time // the earliest of its slots; zero: none
 }
 
 // A demand is the least that the new jobs of a queue need.
@@ -103,11 +105,15 @@ func (n *node[T]) next(after *place, d *demand) *node[T] {
 // summarize computes the maxima of the subtree from those of its parts.
 func (n *node[T]) summarize() *node[T] {
 	n.most, n.latest, n.look = n.was.at.free, n.was.at.endsAt, n.was.at.apart || n.was.stale
+	n.changes = n.was.changes
 	for _, part := range [...]*node[T]{n.left, n.right} {
 		if part != nil {
 			n.most, n.look = n.most.Most(part.most), n.look || part.look
 			if part.latest.After(n.latest) {
 				n.latest = part.latest
+			}
+			if n.changes.IsZero() || !part.changes.IsZero() && part.changes.Before(n.changes) {
+				n.changes = part.changes
 			}
 		}
 	}

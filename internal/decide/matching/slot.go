@@ -31,11 +31,12 @@ type Slot[T any] struct {
 	used    corral.Resources
 	running []held[T]
 	waiting []held[T]
-	short   int     // running jobs that were expected to end soon, behind which others may wait
-	keptFor *Job[T] // the only job that the slot takes; nil: any
-	unkept  bool    // the slot was kept free when it was last filled, but no longer is
-	stale   bool    // the slot has changed since it was last filled
-	moved   bool    // the slot is among those for the next arrange
+	short   int       // running jobs that were expected to end soon, behind which others may wait
+	keptFor *Job[T]   // the only job that the slot takes; nil: any
+	unkept  bool      // the slot was kept free when it was last filled, but no longer is
+	stale   bool      // the slot has changed since it was last filled
+	moved   bool      // the slot is among those for the next arrange
+	blocked time.Time // when time alone may end that a long job blocks the jobs behind it; zero: none does
 	node    *node[T]
 }
 
@@ -160,6 +161,36 @@ func (s *Slot[T]) soon(now time.Time, left time.Duration) Resources {
 		}
 	}
 	return r
+}
+
+// unblocked returns when a job that fits the slot's soon only for some time may cease to do so: when that time is over,
+// or when a running job has taken longer than jobs that end soon.
+func (s *Slot[T]) unblocked(now time.Time, fits time.Duration) time.Time {
+	at := now.Add(fits + 1)
+	for _, h := range s.running {
+		if late := h.begun.Add(2*prefetchWork + 1); h.short() && late.After(now) && late.Before(at) {
+			at = late
+		}
+	}
+	return at
+}
+
+// changes returns when time alone may change what the slot takes, or when its waiting jobs have to be recalled; zero:
+// never.
+func (s *Slot[T]) changes() time.Time {
+	at := s.blocked
+	sooner := func(t time.Time) {
+		if at.IsZero() || t.Before(at) {
+			at = t
+		}
+	}
+	if len(s.waiting) > 0 {
+		sooner(s.waiting[0].begun.Add(RecallAfter))
+	}
+	if j := s.keptFor; j != nil {
+		sooner(s.EndsAt.Add(1 - s.in.StartMargin - j.Needs.Time))
+	}
+	return at
 }
 
 // unkeep stops keeping the slot free for a job: another slot may be kept for it.
