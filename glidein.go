@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -247,25 +248,30 @@ func (j Job) decides() bool {
 // before the last attempt that was neither a duplicate nor a transient failure, only the number of expired attempts
 // matters.
 func (g Glidein) Next(now time.Time) (v resubmit.Verdict, notBefore time.Time, why string) {
-	history, last := resubmit.History{Expired: g.EarlierExpired}, 0
-	for _, a := range g.Attempts {
-		if a.State == JobEnded && a.Outcome != OutcomeDuplicate {
-			history, last = history.Then(resubmit.Attempt{EndedAt: a.EndedAt, Result: a.result()}), a.Number
-		}
-	}
-	return g.Resubmit.Next(history, now, jitter(g.ID, last))
+	return g.next(now, false)
 }
 
 // NextIfExpired returns the result of Next as if the live attempts expired now; it shows whether other attempts would
 // follow. Attempts that began later and ended sooner also count.
 func (g Glidein) NextIfExpired(now time.Time) (v resubmit.Verdict, notBefore time.Time, why string) {
-	g.Attempts = slices.Clone(g.Attempts)
+	return g.next(now, true)
+}
+
+func (g *Glidein) next(now time.Time, expire bool) (v resubmit.Verdict, notBefore time.Time, why string) {
+	history, last := resubmit.History{Expired: g.EarlierExpired}, 0
 	for i := range g.Attempts {
-		if a := &g.Attempts[i]; a.Live() {
-			a.State, a.Outcome, a.EndedAt = JobEnded, OutcomeExpired, now
+		ended := resubmit.Attempt{EndedAt: now, Result: resubmit.Expired}
+		if a := &g.Attempts[i]; !a.Live() {
+			if a.Outcome == OutcomeDuplicate {
+				continue
+			}
+			ended = resubmit.Attempt{EndedAt: a.EndedAt, Result: a.result()}
+		} else if !expire {
+			continue
 		}
+		history, last = history.Then(ended), g.Attempts[i].Number
 	}
-	return g.Next(now)
+	return g.Resubmit.Next(history, now, jitter(g.ID, last))
 }
 
 // result converts a pilot job's outcome to a result for the policy.
@@ -301,7 +307,7 @@ func (g Glidein) Derive(site SiteState, held Hold, lack Lack, now time.Time) (Gl
 		return GlideinDeleted, "removed"
 	case len(live) > 0:
 		a, _ := g.Furthest()
-		return GlideinActive, fmt.Sprintf("attempt %d %s", a.Number, a.State)
+		return GlideinActive, "attempt " + strconv.Itoa(a.Number) + " " + string(a.State)
 	case g.State.Terminal(): // keep an old verdict: until=TIME must not be evaluated again at a later now
 		return g.State, g.Reason
 	}
@@ -387,7 +393,9 @@ func (g Glidein) Shown() (state, reason string) {
 
 // jitter is constant for a glidein and attempt, so that repeating a decision gives the same result.
 func jitter(id GlideinID, number int) float64 {
+	text := strconv.AppendInt(make([]byte, 0, 48), int64(id), 10)
+	text = strconv.AppendInt(append(text, '/'), int64(number), 10)
 	h := fnv.New32a()
-	fmt.Fprintf(h, "%d/%d", id, number)
+	h.Write(text)
 	return float64(h.Sum32()) / (math.MaxUint32 + 1)
 }

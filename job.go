@@ -121,8 +121,12 @@ func (j Job) Live() bool { return j.State != JobEnded }
 
 // liveOf returns the live jobs. It copies none if the only one is the last one, as is usual for attempts.
 func liveOf(jobs []Job) []Job {
-	switch first := slices.IndexFunc(jobs, Job.Live); first {
-	case -1:
+	first := 0
+	for first < len(jobs) && jobs[first].State == JobEnded {
+		first++
+	}
+	switch first {
+	case len(jobs):
 		return nil
 	case len(jobs) - 1:
 		return slices.Clip(jobs[first:])

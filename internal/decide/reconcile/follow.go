@@ -1,9 +1,9 @@
 package reconcile
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -19,23 +19,23 @@ import (
 // early has less time left for the work planned on it.
 
 // mostEarlier returns the maximum time by which a follower may be wanted earlier than planned.
-func mostEarlier(g corral.Glidein) time.Duration {
+func mostEarlier(g *corral.Glidein) time.Duration {
 	return min(time.Minute, time.Duration(g.Walltime)/20)
 }
 
 // earlier returns the time by which a follower is wanted earlier than planned: the amount by which the wait that nine
 // of ten attempts do not exceed is longer than the planned wait.
-func earlier(w World, g corral.Glidein) time.Duration {
+func earlier(w *World, g *corral.Glidein) time.Duration {
 	return min(max(0, time.Duration(expectedWait(w, g).Wait-g.FollowsWait)), mostEarlier(g))
 }
 
 // retimeLeast returns the smallest change of a follower's start time that is worth an entry in its history.
-func retimeLeast(g corral.Glidein) time.Duration {
+func retimeLeast(g *corral.Glidein) time.Duration {
 	return min(max(time.Second, time.Duration(g.FollowsAfter)/100), time.Minute)
 }
 
 // follow returns the action that sets the time when a follower is wanted, if that time has to change.
-func follow(now time.Time, w World, g corral.Glidein) (Retime, bool) {
+func follow(now time.Time, w *World, g *corral.Glidein) (Retime, bool) {
 	p, after, ok := followed(w, g)
 	if !ok {
 		return Retime{}, false
@@ -72,7 +72,7 @@ func follow(now time.Time, w World, g corral.Glidein) (Retime, bool) {
 
 // mustWait returns why a follower must wait regardless of the time: its predecessor is not running yet, or is still
 // running beside the glidein before it. So at most two generations occupy a place.
-func mustWait(w World, g corral.Glidein) (why string, ok bool) {
+func mustWait(w *World, g *corral.Glidein) (why string, ok bool) {
 	p, _, ok := followed(w, g)
 	if !ok || p.State.Terminal() || p.Asked != corral.AskNothing {
 		return "", false
@@ -90,7 +90,7 @@ func mustWait(w World, g corral.Glidein) (why string, ok bool) {
 // followed returns the glidein whose start determines when g is wanted, and how long after that start g is wanted; ok
 // is false if g follows no glidein, or has already been submitted. The glidein is g's predecessor or, if that was
 // dropped before it ran, the predecessor's predecessor, and so on.
-func followed(w World, g corral.Glidein) (p corral.Glidein, after time.Duration, ok bool) {
+func followed(w *World, g *corral.Glidein) (p *corral.Glidein, after time.Duration, ok bool) {
 	if g.Follows == 0 || len(g.Attempts) > 0 || g.State.Terminal() || g.Asked != corral.AskNothing {
 		return p, 0, false
 	}
@@ -104,25 +104,23 @@ func followed(w World, g corral.Glidein) (p corral.Glidein, after time.Duration,
 
 // Dropped reports whether the removal of a glidein was requested and the glidein never ran: its followers then follow
 // the glidein before it.
-func Dropped(g corral.Glidein) bool {
+func Dropped(g *corral.Glidein) bool {
 	return g.Asked != corral.AskNothing && !slices.ContainsFunc(g.Attempts, func(a corral.Job) bool {
 		return !a.StartedAt.IsZero()
 	})
 }
 
 // find returns a glidein of the world.
-func find(w World, id corral.GlideinID) (g corral.Glidein, ok bool) {
-	i, ok := slices.BinarySearchFunc(w.Glideins, id, func(g corral.Glidein, id corral.GlideinID) int {
-		return cmp.Compare(g.ID, id)
-	})
-	if !ok || id == 0 {
-		return g, false
+func find(w *World, id corral.GlideinID) (g *corral.Glidein, ok bool) {
+	i := sort.Search(len(w.Glideins), func(i int) bool { return w.Glideins[i].ID >= id })
+	if id == 0 || i == len(w.Glideins) || w.Glideins[i].ID != id {
+		return nil, false
 	}
-	return w.Glideins[i], true
+	return &w.Glideins[i], true
 }
 
 // running returns the running attempt of a glidein.
-func running(g corral.Glidein) (a corral.Job, ok bool) {
+func running(g *corral.Glidein) (a corral.Job, ok bool) {
 	for _, b := range g.Live() {
 		if b.State == corral.JobRunning {
 			a, ok = b, true
@@ -132,7 +130,7 @@ func running(g corral.Glidein) (a corral.Job, ok bool) {
 }
 
 // endOf returns when the last attempt of an ended glidein ended.
-func endOf(g corral.Glidein) (at time.Time) {
+func endOf(g *corral.Glidein) (at time.Time) {
 	for _, a := range g.Attempts {
 		at = latestOf(at, a.EndedAt)
 	}

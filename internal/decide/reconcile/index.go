@@ -21,7 +21,8 @@ type index struct {
 // examine all glideins.
 func newIndex(w World) *index {
 	x := &index{owners: map[corral.JobID]corral.GlideinID{}}
-	for _, g := range w.Glideins {
+	for i := range w.Glideins {
+		g := &w.Glideins[i]
 		for _, a := range g.Attempts {
 			x.owners[a.ID] = g.ID
 			x.load = x.load.Add(a)

@@ -23,7 +23,7 @@ type Need struct {
 
 // lack returns the reason why another attempt of g cannot be submitted to a ready site. The site's own setup job
 // concerns the site; a setup job for a cluster's package concerns the glidein, and its failure does not affect others.
-func (w World) lack(g corral.Glidein) corral.Lack {
+func (w *World) lack(g *corral.Glidein) corral.Lack {
 	if w.Installed.Lost && w.Site.State == corral.SiteReady {
 		return corral.Lack{Why: "site " + w.Site.Name + " has lost its package, which is staged again first"}
 	}
@@ -42,7 +42,7 @@ func (w World) lack(g corral.Glidein) corral.Lack {
 // keeps returns the reason why another attempt of g is not submitted: a lack, a suspended owner, or a credential that
 // has expired or would expire before the attempt ends. The latter two reasons neither use up a retry nor cause a
 // failure; an administrator or a new credential can remove them.
-func keeps(now time.Time, w World, g corral.Glidein) corral.Lack {
+func keeps(now time.Time, w *World, g *corral.Glidein) corral.Lack {
 	lack := w.lack(g)
 	if lack.Final || w.Site.State != corral.SiteReady {
 		return lack
@@ -58,7 +58,7 @@ func keeps(now time.Time, w World, g corral.Glidein) corral.Lack {
 
 // unlessExpired omits submissions with an expired credential, including jobs of the site. Submissions that were never
 // answered are not repeated then either; if the site has the job, the next poll shows it.
-func unlessExpired(now time.Time, w World, actions []Action) []Action {
+func unlessExpired(now time.Time, w *World, actions []Action) []Action {
 	if credential.Refuses(now, w.Site.Credentials, 0) == "" {
 		return actions
 	}
@@ -73,7 +73,7 @@ func unlessExpired(now time.Time, w World, actions []Action) []Action {
 
 // unlessSuspended omits setup jobs at a site whose owner is suspended. Cleanup jobs are still submitted, because they
 // only remove files.
-func unlessSuspended(w World, actions []Action) []Action {
+func unlessSuspended(w *World, actions []Action) []Action {
 	if w.Suspended == "" {
 		return actions
 	}
@@ -84,21 +84,29 @@ func unlessSuspended(w World, actions []Action) []Action {
 }
 
 // credentialTimes returns the times when credentials begin or cease to permit submissions of the glideins' attempts.
-func credentialTimes(w World) []time.Time {
-	times := credential.Turns(w.Site.Credentials, 0)
-	for _, g := range w.Glideins {
-		if !g.State.Terminal() {
-			times = append(times, credential.Turns(w.Site.Credentials, time.Duration(g.Walltime))...)
+func credentialTimes(w *World, consider func(time.Time)) {
+	if len(w.Site.Credentials) == 0 {
+		return
+	}
+	turns := func(walltime time.Duration) {
+		for _, at := range credential.Turns(w.Site.Credentials, walltime) {
+			consider(at)
 		}
 	}
-	return times
+	turns(0)
+	for i := range w.Glideins {
+		g := &w.Glideins[i]
+		if !g.State.Terminal() {
+			turns(time.Duration(g.Walltime))
+		}
+	}
 }
 
 // lacksOfCluster returns the reason related to g's cluster why another attempt of g must wait: the pool is not running,
 // no worker package fits the pool, or the package is not installed at the site yet. The first two reasons end only with
 // a change of the cluster; in the last case a setup job stages the package (staging), and the lack is final once all
 // tries have failed.
-func (w World) lacksOfCluster(g corral.Glidein) corral.Lack {
+func (w *World) lacksOfCluster(g *corral.Glidein) corral.Lack {
 	n, ok := w.Needs[g.Cluster]
 	switch {
 	case !ok || w.Site.State != corral.SiteReady:
@@ -132,7 +140,7 @@ func (w World) lacksOfCluster(g corral.Glidein) corral.Lack {
 // stagings reports whether a package was installed at the site and no pilot has failed to find it since. If not, it
 // returns the setup jobs for the package that count for g; earlier jobs do not count, because a package whose setup
 // failed before the glidein was requested may work by now.
-func (w World) stagings(g corral.Glidein, digest string) (tries []corral.Job, done bool) {
+func (w *World) stagings(g *corral.Glidein, digest string) (tries []corral.Job, done bool) {
 	for _, j := range w.Jobs {
 		switch {
 		case j.Kind != corral.SetupJob || j.Package != digest:
@@ -170,7 +178,7 @@ func reasons(tries []corral.Job) string {
 
 // wantsPackage reports whether g may soon need its package. A package is not staged for a glidein whose live attempts
 // no longer need it, because the glidein may never request another attempt.
-func wantsPackage(now time.Time, g corral.Glidein) bool {
+func wantsPackage(now time.Time, g *corral.Glidein) bool {
 	if g.Asked != corral.AskNothing || g.State.Terminal() {
 		return false
 	}
@@ -183,7 +191,7 @@ func wantsPackage(now time.Time, g corral.Glidein) bool {
 }
 
 // staging installs the packages that glideins need at a ready site, one package at a time.
-func staging(now time.Time, w World) []Action {
+func staging(now time.Time, w *World) []Action {
 	for _, j := range w.Jobs {
 		switch {
 		case j.Kind != corral.SetupJob || !j.Live():
@@ -196,7 +204,8 @@ func staging(now time.Time, w World) []Action {
 	if actions := upgrade(now, w); len(actions) > 0 {
 		return actions
 	}
-	for _, g := range w.Glideins {
+	for i := range w.Glideins {
+		g := &w.Glideins[i]
 		n, lack := w.Needs[g.Cluster], w.lacksOfCluster(g)
 		if lack.Why == "" || lack.Final || n.Digest == "" || n.Cluster.State != corral.ClusterReady ||
 			!wantsPackage(now, g) {
@@ -212,14 +221,14 @@ func staging(now time.Time, w World) []Action {
 }
 
 // stagingTimes returns the times when setup jobs for packages may be retried.
-func stagingTimes(now time.Time, w World) []time.Time {
-	times := []time.Time{upgradeTime(now, w)}
-	for _, g := range w.Glideins {
+func stagingTimes(now time.Time, w *World, consider func(time.Time)) {
+	consider(upgradeTime(now, w))
+	for i := range w.Glideins {
+		g := &w.Glideins[i]
 		if n := w.Needs[g.Cluster]; n.Digest != "" && !g.State.Terminal() {
 			if tries, _ := w.stagings(g, n.Digest); len(tries) > 0 {
-				times = append(times, retryAt(now, len(tries), tries[len(tries)-1]))
+				consider(retryAt(now, len(tries), tries[len(tries)-1]))
 			}
 		}
 	}
-	return times
 }

@@ -100,7 +100,7 @@ func TestDecideNeed(t *testing.T) {
 			if diff := cmp.Diff(tt.want, kinds(Decide(now, w))); diff != "" {
 				t.Errorf("Decide (-want +got):\n%s", diff)
 			}
-			state, reason := tt.g.Derive(w.Site.State, w.Held, w.lack(tt.g), now)
+			state, reason := tt.g.Derive(w.Site.State, w.Held, w.lack(&tt.g), now)
 			if said := string(state) + " " + reason; !strings.Contains(said, tt.says) {
 				t.Errorf("the glidein is %q, want %q", said, tt.says)
 			}

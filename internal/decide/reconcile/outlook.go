@@ -21,19 +21,19 @@ func Outlook(now time.Time, w World, g corral.Glidein) corral.Outlook {
 	case g.Asked != corral.AskNothing:
 		return corral.Outlook{Next: corral.NextLeave, Why: "asked to " + string(g.Asked)}
 	case len(live) == 0:
-		return firstOutlook(now, w, g)
+		return firstOutlook(now, &w, &g)
 	case len(live) > 1:
 		return succession(live)
 	case live[0].State != corral.JobRunning:
 		return corral.Outlook{Next: corral.NextStart, Attempt: live[0].Number, At: g.LatestStart(live[0]),
 			Why: "it waits in the site's queue, and is cancelled if it has not started by then"}
 	}
-	return runningOutlook(now, w, g, live[0])
+	return runningOutlook(now, &w, &g, live[0])
 }
 
 // firstOutlook returns the outlook of a glidein without a live attempt: the reason why the next attempt is delayed, and
 // until when.
-func firstOutlook(now time.Time, w World, g corral.Glidein) corral.Outlook {
+func firstOutlook(now time.Time, w *World, g *corral.Glidein) corral.Outlook {
 	verdict, notBefore, why := g.Next(now)
 	if verdict != resubmit.Again {
 		return corral.Outlook{Next: corral.NextFinish, Why: why}
@@ -58,7 +58,7 @@ func firstOutlook(now time.Time, w World, g corral.Glidein) corral.Outlook {
 }
 
 // runningOutlook returns the outlook of a glidein whose only live attempt is running.
-func runningOutlook(now time.Time, w World, g corral.Glidein, a corral.Job) corral.Outlook {
+func runningOutlook(now time.Time, w *World, g *corral.Glidein, a corral.Job) corral.Outlook {
 	leave := workersLeave(g, a)
 	at, early := leave, ""
 	if g.Overlap > 0 {
@@ -86,7 +86,7 @@ func succession(live []corral.Job) corral.Outlook {
 }
 
 // nextNumber returns the number of a glidein's next attempt.
-func nextNumber(g corral.Glidein) int {
+func nextNumber(g *corral.Glidein) int {
 	n := 1
 	for _, a := range g.Attempts {
 		n = max(n, a.Number+1)

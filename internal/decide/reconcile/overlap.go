@@ -27,7 +27,7 @@ const WaitsKept = 50
 const overlapShare = 0.9
 
 // wantsOverlap reports whether the only live attempt is close to its end and the policy will want another attempt.
-func wantsOverlap(now time.Time, w World, g corral.Glidein, live []corral.Job) (bool, string) {
+func wantsOverlap(now time.Time, w *World, g *corral.Glidein, live []corral.Job) (bool, string) {
 	if g.Overlap == 0 || len(live) != 1 || live[0].State != corral.JobRunning {
 		return false, ""
 	}
@@ -39,7 +39,7 @@ func wantsOverlap(now time.Time, w World, g corral.Glidein, live []corral.Job) (
 }
 
 // overlapping explains when the successor of an attempt is submitted.
-func overlapping(w World, g corral.Glidein, a corral.Job) string {
+func overlapping(w *World, g *corral.Glidein, a corral.Job) string {
 	said := fmt.Sprintf("overlapping attempt %d by %s", a.Number, g.Overlap)
 	switch wait := expectedWait(w, g); {
 	case wait.AtLeast && wait.Wait > 0:
@@ -51,13 +51,13 @@ func overlapping(w World, g corral.Glidein, a corral.Job) string {
 }
 
 // overlapAt returns when the successor of a running attempt should be submitted.
-func overlapAt(w World, g corral.Glidein, a corral.Job) time.Time {
+func overlapAt(w *World, g *corral.Glidein, a corral.Job) time.Time {
 	return workersLeave(g, a).Add(-time.Duration(g.Overlap + expectedWait(w, g).Wait))
 }
 
 // workersLeave returns when the workers of a running attempt leave because of their walltime; the pilot itself leaves
 // later.
-func workersLeave(g corral.Glidein, a corral.Job) time.Time {
+func workersLeave(g *corral.Glidein, a corral.Job) time.Time {
 	walltime := time.Duration(g.Walltime)
 	return a.StartedAt.Add(matching.CutAfter(walltime - jobfiles.Reserve(walltime)))
 }
@@ -66,7 +66,7 @@ func workersLeave(g corral.Glidein, a corral.Job) time.Time {
 // waited in the same queue or, if there were none, as long as all attempts in that queue. If a glidein has a running
 // attempt, at least that attempt's wait is known. Attempts that are waiting now are not used, because their
 // contribution would change with time, and then Due could not determine when the result changes.
-func expectedWait(w World, g corral.Glidein) corral.Quantile {
+func expectedWait(w *World, g *corral.Glidein) corral.Quantile {
 	if g.Overlap == 0 && g.Follows == 0 {
 		return corral.Quantile{}
 	}

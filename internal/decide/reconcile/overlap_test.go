@@ -111,8 +111,8 @@ func TestOverlapBounds(t *testing.T) {
 		if g.Overlap == 0 || len(live) != 1 || live[0].State != corral.JobRunning {
 			return
 		}
-		by := workersLeave(*g, live[0]).Add(-time.Duration(g.Overlap))
-		if at := overlapAt(w, *g, live[0]); at.After(by) || at.Before(by.Add(-longest)) {
+		by := workersLeave(g, live[0]).Add(-time.Duration(g.Overlap))
+		if at := overlapAt(&w, g, live[0]); at.After(by) || at.Before(by.Add(-longest)) {
 			t.Fatalf("submitted at %s, want %s at most, and %s at least", at, by, by.Add(-longest))
 		}
 	})

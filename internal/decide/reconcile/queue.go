@@ -34,7 +34,7 @@ type Token struct {
 // renewAt returns the time at which a token should be replaced, or zero if the token is valid for as long as the
 // attempt may wait. A pool may issue tokens with a shorter lifetime than requested; even such a token is used for a
 // while.
-func (l Lifetimes) renewAt(g corral.Glidein, a corral.Job, t Token) time.Time {
+func (l Lifetimes) renewAt(g *corral.Glidein, a corral.Job, t Token) time.Time {
 	start := t.Ends.Add(-time.Duration(g.Walltime) - l.Margin)
 	if t.Ends.IsZero() || !start.Add(grain).Before(g.LatestStart(a)) {
 		return time.Time{}
@@ -51,7 +51,7 @@ func (l Lifetimes) renewAt(g corral.Glidein, a corral.Job, t Token) time.Time {
 // too long, or when the site keeps reporting that it will never start the attempt; another attempt may then be luckier.
 // An attempt whose submission was never answered is resumed, unless it would fail because of a known lack. The last
 // case replaces a token that would expire before the attempt's workers leave.
-func waiting(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
+func waiting(now time.Time, w *World, g *corral.Glidein, a corral.Job) []Action {
 	lack, kept := w.lack(g), keeps(now, w, g)
 	never := w.Hopeless[a.ID]
 	renew := w.Lifetimes.renewAt(g, a, w.Tokens[a.ID])
@@ -75,7 +75,7 @@ func waiting(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 const hopeGrace = 15 * time.Second
 
 // serving decides about a setup or cleanup job that its site has accepted.
-func serving(now time.Time, w World, j corral.Job) []Action {
+func serving(now time.Time, w *World, j corral.Job) []Action {
 	never := w.Hopeless[j.ID]
 	switch {
 	case j.Asked == corral.AskCancel:
@@ -94,23 +94,21 @@ func latestStart(j corral.Job) time.Time {
 	return j.CreatedAt.Add(time.Duration(corral.DefaultQueueTimeout))
 }
 
-// servingTimes returns when waiting setup or cleanup jobs are abandoned.
-func servingTimes(w World) []time.Time {
-	var times []time.Time
+// servingTimes passes on when waiting setup or cleanup jobs are abandoned.
+func servingTimes(w *World, consider func(time.Time)) {
 	for _, j := range w.Jobs {
 		if j.Live() && j.State != corral.JobRunning {
-			times = append(times, latestStart(j))
+			consider(latestStart(j))
 			if never := w.Hopeless[j.ID]; !never.IsZero() {
-				times = append(times, never.Add(hopeGrace))
+				consider(never.Add(hopeGrace))
 			}
 		}
 	}
-	return times
 }
 
 // Overdue returns why a live job was cancelled although no user had requested that: either the job had waited for too
 // long, and another job may be luckier, or its site never starts this job or a similar one.
-func (w World) Overdue(a corral.Job) (why string, hopeless bool) {
+func (w *World) Overdue(a corral.Job) (why string, hopeless bool) {
 	if a.Asked != corral.AskCancel {
 		return "", false
 	}
@@ -121,12 +119,11 @@ func (w World) Overdue(a corral.Job) (why string, hopeless bool) {
 		}
 		return "", false
 	}
-	for _, g := range w.Glideins {
-		if g.ID == a.Glidein && g.Asked == corral.AskNothing && w.Site.State == corral.SiteReady {
-			return overdue(a, g.LatestStart(a))
-		}
+	g, ok := find(w, a.Glidein)
+	if !ok || g.Asked != corral.AskNothing || w.Site.State != corral.SiteReady {
+		return "", false
 	}
-	return "", false
+	return overdue(a, g.LatestStart(a))
 }
 
 // overdue distinguishes the two reasons by the time at which the attempt's end was requested: if that was before the

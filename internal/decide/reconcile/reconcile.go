@@ -147,17 +147,17 @@ const siteJobBackoff = 2 * time.Second
 // Decide returns the actions to take for the site at now, in order.
 func Decide(now time.Time, w World) []Action {
 	var actions []Action
-	turns := takeTurns(now, w)
-	for _, g := range w.Glideins {
-		actions = append(actions, glidein(now, w, g, turns)...)
+	turns := takeTurns(now, &w)
+	for i := range w.Glideins {
+		actions = append(actions, glidein(now, &w, &w.Glideins[i], turns)...)
 	}
-	return unlessSuspended(w, unlessExpired(now, w, slices.Concat(actions, turns.submits, site(now, w))))
+	return unlessSuspended(&w, unlessExpired(now, &w, slices.Concat(actions, turns.submits, site(now, &w))))
 }
 
 // site decides about the site itself, according to its state. Each state has one purpose: the setup job, the packages
 // that glideins need, emptying the site, or the cleanup job. In the last two states all jobs that remain at the site
 // are cancelled.
-func site(now time.Time, w World) []Action {
+func site(now time.Time, w *World) []Action {
 	switch w.Site.State {
 	case corral.SiteNew:
 		return []Action{Submit{Kind: corral.SetupJob, Move: corral.SiteStage, Reason: "the site is new"}}
@@ -184,7 +184,7 @@ func site(now time.Time, w World) []Action {
 
 // siteJob decides about the site's setup or cleanup job: success leads to next, failure to another try or to the
 // failure of the site.
-func siteJob(now time.Time, w World, kind corral.JobKind, next Action) []Action {
+func siteJob(now time.Time, w *World, kind corral.JobKind, next Action) []Action {
 	tries, last := lastOf(w.Jobs, kind)
 	ended := fmt.Sprintf("%s job %d %s: %s", kind, last.Number, last.Outcome, last.Reason)
 	switch {
@@ -239,11 +239,12 @@ func retryable(j corral.Job) bool {
 
 // exiting passes the removal on to the glideins and the setup job. When no job is live the cleanup job follows, unless
 // the site never reached a state in which a job could have run there.
-func exiting(w World) []Action {
+func exiting(w *World) []Action {
 	const reason = "the site is being removed"
 	actions := cancelAll(w.Jobs, reason)
 	busy := len(actions) > 0
-	for _, g := range w.Glideins {
+	for i := range w.Glideins {
+		g := &w.Glideins[i]
 		if !g.State.Terminal() && g.Asked != corral.AskCancel {
 			actions = append(actions, AskGlidein{g.ID, corral.AskCancel, reason})
 			busy = true
@@ -271,7 +272,7 @@ func cancelAll(jobs []corral.Job, reason string) []Action {
 }
 
 // glidein decides about one glidein, except for its turn to submit another attempt.
-func glidein(now time.Time, w World, g corral.Glidein, turns turns) []Action {
+func glidein(now time.Time, w *World, g *corral.Glidein, turns turns) []Action {
 	var actions []Action
 	if retime, ok := follow(now, w, g); ok {
 		return append(actions, retime)
@@ -295,7 +296,7 @@ func glidein(now time.Time, w World, g corral.Glidein, turns turns) []Action {
 // attempt decides about one live attempt. Requests concerning the attempt and its glidein have the same effect. Only a
 // pilot that can receive the order can be drained. A pilot that is waiting or has no link to corrald is cancelled
 // instead, because no work would be lost or because there is no other way.
-func attempt(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
+func attempt(now time.Time, w *World, g *corral.Glidein, a corral.Job) []Action {
 	asked := func(ask corral.Ask) bool { return g.Asked == ask || a.Asked == ask }
 	switch drain := asked(corral.AskDrain); {
 	case w.Site.State == corral.SiteFailed, w.Site.State == corral.SiteDeleted:
@@ -315,7 +316,7 @@ func attempt(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 }
 
 // wantsAttempt reports whether another attempt should be submitted as soon as the site has room for it, and why.
-func wantsAttempt(now time.Time, w World, g corral.Glidein, live []corral.Job) (bool, string) {
+func wantsAttempt(now time.Time, w *World, g *corral.Glidein, live []corral.Job) (bool, string) {
 	switch {
 	case w.Site.State != corral.SiteReady, now.Before(w.Held.Until):
 		return false, ""

@@ -378,7 +378,7 @@ func TestDecideNeverAsksTooMuch(t *testing.T) {
 		if g.Overlap > 0 {
 			room = 2
 		}
-		mayAsk := len(g.Live()) < room && !now.Before(w.Held.Until) && g.Asked == "" && !g.State.Terminal() && w.Site.State == corral.SiteReady && keeps(now, w, g) == corral.Lack{}
+		mayAsk := len(g.Live()) < room && !now.Before(w.Held.Until) && g.Asked == "" && !g.State.Terminal() && w.Site.State == corral.SiteReady && keeps(now, &w, &g) == corral.Lack{}
 		if n := len(attempts); n > 0 && now.Before(t0.Add(resubmit.BackoffMin)) {
 			mayAsk = mayAsk && (attempts[n-1].Live() || slices.Contains([]corral.Outcome{corral.OutcomeExpired, corral.OutcomeDuplicate}, attempts[n-1].Outcome))
 		}

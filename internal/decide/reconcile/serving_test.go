@@ -113,7 +113,7 @@ func TestWhyAPackageIsNotStagedYet(t *testing.T) {
 	j := stagingNow(digest, corral.JobQueued)
 	j.Reason = "Resources"
 	w := World{Site: corral.Site{State: corral.SiteReady}, Jobs: []corral.Job{j}, Needs: map[corral.ClusterID]Need{3: ready()}}
-	if why := w.lack(condorGlidein(resubmit.Policy{})).Why; !strings.HasSuffix(why, " is being staged; its setup job waits: Resources") {
+	if why := w.lack(new(condorGlidein(resubmit.Policy{}))).Why; !strings.HasSuffix(why, " is being staged; its setup job waits: Resources") {
 		t.Errorf("it says %q", why)
 	}
 }

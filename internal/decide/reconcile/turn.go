@@ -28,7 +28,7 @@ func (t turns) has(id corral.GlideinID) bool {
 
 // A candidate is a glidein that wants another attempt.
 type candidate struct {
-	g     corral.Glidein
+	g     *corral.Glidein
 	why   string
 	since time.Time
 }
@@ -37,7 +37,7 @@ type candidate struct {
 // a glidein that is resubmitted forever would keep all later glideins from a site with a limit. The capacity is bounded
 // by the limits of the site, including the attempts just granted, by the trial that a circuit breaker permits, and by
 // the pace. The first two bounds are reported to the user as the glidein's lack.
-func takeTurns(now time.Time, w World) turns {
+func takeTurns(now time.Time, w *World) turns {
 	t := turns{lacks: map[corral.GlideinID]corral.Lack{}}
 	wanting := candidates(now, w)
 	if len(wanting) == 0 {
@@ -72,9 +72,10 @@ func takeTurns(now time.Time, w World) turns {
 }
 
 // candidates returns the glideins that want another attempt now, the longest waiting first.
-func candidates(now time.Time, w World) []candidate {
+func candidates(now time.Time, w *World) []candidate {
 	var all []candidate
-	for _, g := range w.Glideins {
+	for i := range w.Glideins {
+		g := &w.Glideins[i]
 		if wants, why := wantsAttempt(now, w, g, g.Live()); wants {
 			all = append(all, candidate{g, why, waitsSince(w, g)})
 		}
@@ -84,7 +85,7 @@ func candidates(now time.Time, w World) []candidate {
 }
 
 // waitsSince returns since when a glidein has wanted its next attempt.
-func waitsSince(w World, g corral.Glidein) time.Time {
+func waitsSince(w *World, g *corral.Glidein) time.Time {
 	since := g.CreatedAt
 	if g.NotBefore.After(since) {
 		since = g.NotBefore
@@ -100,9 +101,10 @@ func waitsSince(w World, g corral.Glidein) time.Time {
 }
 
 // attempts returns the site's live attempts.
-func (w World) attempts() []corral.Job {
+func (w *World) attempts() []corral.Job {
 	var live []corral.Job
-	for _, g := range w.Glideins {
+	for i := range w.Glideins {
+		g := &w.Glideins[i]
 		live = append(live, g.Live()...)
 	}
 	return live
@@ -110,7 +112,7 @@ func (w World) attempts() []corral.Job {
 
 // pace returns how many attempts may be requested now and, if that number is 0, when the next attempt may be requested.
 // It depends on the recorded times of the last requests, which survive a restart of corrald.
-func (w World) pace(now time.Time) (n int, next time.Time) {
+func (w *World) pace(now time.Time) (n int, next time.Time) {
 	var asked []time.Time
 	for _, a := range slices.Concat(w.attempts(), w.Over) {
 		if end := a.CreatedAt.Add(SubmitWindow); end.After(now) && !a.CreatedAt.After(now) {

@@ -110,7 +110,7 @@ func TestCircuitBreakerHalfOpen(t *testing.T) {
 			t.Errorf("%s: who waits says %q", tt.name, says[3])
 		}
 		want := t0.Add(tt.after + tt.due - tt.after)
-		if got := takeTurns(now, w).next; now.After(until) && tt.due != 0 && !got.Equal(want) || tt.due == 0 && !got.IsZero() {
+		if got := takeTurns(now, &w).next; now.After(until) && tt.due != 0 && !got.Equal(want) || tt.due == 0 && !got.IsZero() {
 			t.Errorf("%s: others have their turn at %s, want %s", tt.name, got, want)
 		}
 	}

@@ -19,11 +19,11 @@ type Package struct {
 }
 
 // upgrade decides about a newer package for a READY site without a current setup job.
-func upgrade(now time.Time, w World) []Action {
+func upgrade(now time.Time, w *World) []Action {
 	if w.Installed.Newer.Digest == "" {
 		return nil
 	}
-	tries, done := w.stagings(corral.Glidein{}, w.Installed.Newer.Digest)
+	tries, done := w.stagings(&corral.Glidein{}, w.Installed.Newer.Digest)
 	switch {
 	case done:
 		return []Action{UsePackage{w.Installed.Newer}}
@@ -35,22 +35,22 @@ func upgrade(now time.Time, w World) []Action {
 }
 
 // lacksUpgrade returns the reason why attempts must wait until the newer package is installed at the site.
-func lacksUpgrade(w World) corral.Lack {
+func lacksUpgrade(w *World) corral.Lack {
 	if w.Installed.Newer.Digest == "" || w.Site.State != corral.SiteReady {
 		return corral.Lack{}
 	}
-	if tries, _ := w.stagings(corral.Glidein{}, w.Installed.Newer.Digest); exhausted(tries) {
+	if tries, _ := w.stagings(&corral.Glidein{}, w.Installed.Newer.Digest); exhausted(tries) {
 		return corral.Lack{}
 	}
 	return corral.Lack{Why: fmt.Sprintf("site %s gets package %s first", w.Site.Name, w.Installed.Newer.Name)}
 }
 
 // upgradeTime returns the time when the setup job for a newer package may be retried, or zero if it may not.
-func upgradeTime(now time.Time, w World) (at time.Time) {
+func upgradeTime(now time.Time, w *World) (at time.Time) {
 	if w.Installed.Newer.Digest == "" {
 		return at
 	}
-	if tries, _ := w.stagings(corral.Glidein{}, w.Installed.Newer.Digest); len(tries) > 0 {
+	if tries, _ := w.stagings(&corral.Glidein{}, w.Installed.Newer.Digest); len(tries) > 0 {
 		at = retryAt(now, len(tries), tries[len(tries)-1])
 	}
 	return at

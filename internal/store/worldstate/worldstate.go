@@ -49,7 +49,7 @@ func withFollowed(tx *store.Tx, glideins []corral.Glidein) ([]corral.Glidein, er
 			}
 			known[p.ID] = true
 			glideins = append(glideins, p)
-			if of = p; !reconcile.Dropped(p) {
+			if of = p; !reconcile.Dropped(&p) {
 				break
 			}
 		}

@@ -1,4 +1,4 @@
-package planner
+package algorithm_test
 
 import (
 	"fmt"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/planner/algorithm"
+	"github.com/corral-pilot/corral/plan/planner/montecarlo"
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
@@ -86,46 +88,73 @@ func montage(b *testing.B, images int) plan.Work {
 	return d.work(b)
 }
 
-// grid returns a site with 1,000 cpus in hosts of 8, with a wait and a walltime of a day.
-func grid() plan.Site {
-	s := cloud()
-	s.Host = corral.Resources{CPUs: 8, MemoryMiB: 16_000, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited}
-	s.Hosts, s.CPUs, s.Walltime, s.Margin, s.Overhead = 16, 1000, 24*time.Hour, time.Minute, 10*time.Second
-	s.Wait, s.Tariff = func(plan.Shape) time.Duration { return 5 * time.Minute }, plan.CoreHours
-	return s
+// funnel is a wide level, one task, and another wide level.
+func funnel(b *testing.B, wide int) plan.Work {
+	d := &drawn{rng: rand.New(rand.NewPCG(1, 0))}
+	var first []int
+	for range wide {
+		first = append(first, d.add("split", 600, 60))
+	}
+	middle := d.add("join", 1800, 1, first...)
+	for range wide {
+		d.add("last", 900, 200, middle)
+	}
+	return d.work(b)
 }
 
-// fewestPoints is the minimum number of points of a front, for workflows of any size.
-const fewestPoints = 8
-
-// BenchmarkMake makes plans with their fronts for a thousand to a million tasks. It reports the seconds per plan, the
-// points of the front, and the peak memory of the process, including the workflow.
-func BenchmarkMake(b *testing.B) {
-	of := map[string]func(*testing.B) plan.Work{"montage/6000": func(b *testing.B) plan.Work { return montage(b, 1190) }}
-	names := []string{"montage/6000"}
-	for _, n := range []int{1_000, 10_000, 100_000, 840_000, 1_000_000} {
-		name := fmt.Sprintf("cybershake/%d", n)
-		names = append(names, name)
-		of[name] = func(b *testing.B) plan.Work { return cyberShake(b, n) }
+// grid returns a site with 1,000 cpus in hosts of 8, with waits of some minutes and a walltime of a day.
+func grid() plan.Site {
+	waits := [...]time.Duration{0, time.Minute, 3 * time.Minute, 6 * time.Minute, 8 * time.Minute, 20 * time.Minute}
+	return plan.Site{
+		Name: "grid", Host: corral.Resources{CPUs: 8, MemoryMiB: 16_000, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited},
+		Hosts: 16, CPUs: 1000, Pilots: plan.Unlimited, Walltime: 24 * time.Hour, Margin: time.Minute,
+		Overhead: 10 * time.Second, Tariff: plan.CoreHours,
+		Wait:  func(plan.Shape) time.Duration { return 5 * time.Minute },
+		Waits: func(_ plan.Shape, share float64) time.Duration { return waits[int(share*float64(len(waits)-1))] },
 	}
-	for _, name := range names {
-		b.Run(name, func(b *testing.B) {
-			problem := plan.Problem{Work: of[name](b), Sites: []plan.Site{grid()},
-				Cluster: plan.Cluster{Hop: 2 * time.Millisecond, Rate: 1500}}
+}
+
+// BenchmarkMake makes plans with their fronts and their odds, as corrald does for `corral plan`, for a hundred to a
+// million tasks. It reports the seconds per plan, the points of the front, and the peak memory of the process, including
+// the workflow.
+func BenchmarkMake(b *testing.B) {
+	sure := plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(3 * time.Hour), Confidence: 0.9}
+	weighed := plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}
+	for _, tt := range []struct {
+		name   string
+		work   func(b *testing.B) plan.Work
+		goal   plan.Goal
+		by     plan.Algorithm
+		points int
+	}{
+		{"funnel/121/sure", func(b *testing.B) plan.Work { return funnel(b, 60) }, sure, plan.Staircase, 1},
+		{"funnel/121/sure/auto", func(b *testing.B) plan.Work { return funnel(b, 60) }, sure, plan.Auto, 1},
+		{"montage/6000", func(b *testing.B) plan.Work { return montage(b, 1190) }, weighed, plan.Staircase, 8},
+		{"montage/6000/sure", func(b *testing.B) plan.Work { return montage(b, 1190) }, sure, plan.Staircase, 1},
+		{"cybershake/1000", func(b *testing.B) plan.Work { return cyberShake(b, 1000) }, weighed, plan.Staircase, 8},
+		{"cybershake/10000", func(b *testing.B) plan.Work { return cyberShake(b, 10_000) }, weighed, plan.Staircase, 8},
+		{"cybershake/100000", func(b *testing.B) plan.Work { return cyberShake(b, 100_000) }, weighed, plan.Staircase, 8},
+		{"cybershake/840000", func(b *testing.B) plan.Work { return cyberShake(b, 840_000) }, weighed, plan.Staircase, 8},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			q := algorithm.Question{Goal: tt.goal, Model: montecarlo.Model{Spread: montecarlo.DefaultSpread,
+				Problem: plan.Problem{Work: tt.work(b), Sites: []plan.Site{grid()},
+					Cluster: plan.Cluster{Hop: 2 * time.Millisecond, Rate: 1500}}}}
 			points := 0
 			forgetPeak(b)
 			for b.Loop() {
-				pl, err := Make(problem, plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}, Options{})
-				if err != nil || !pl.Feasible {
-					b.Fatal(err, pl.Reasons)
+				made, err := q.Make(b.Context(), tt.by)
+				if err != nil || !made.Feasible {
+					b.Fatal(err, made.Reasons)
 				}
-				points = len(pl.Front)
+				made.Odds = q.Model.Odds(b.Context(), made, 0)
+				points = len(made.Front)
 			}
-			b.ReportMetric(float64(len(problem.Work.Tasks)), "tasks")
+			b.ReportMetric(float64(len(q.Model.Work.Tasks)), "tasks")
 			b.ReportMetric(float64(points), "points")
 			b.ReportMetric(peak(b), "peak-MiB")
-			if points < fewestPoints {
-				b.Errorf("a front of %d points, want %d at least", points, fewestPoints)
+			if points < tt.points {
+				b.Errorf("a front of %d points, want %d at least", points, tt.points)
 			}
 		})
 	}
