@@ -144,7 +144,7 @@ func (l *ladder) settle(high, first int) int {
 	for high < len(l.rungs) && l.judged(high, true) < l.p.Goal.Confidence {
 		high++
 	}
-	for high < len(l.rungs) && high > first && l.judged(high-1, true) >= l.p.Goal.Confidence {
+	for high < len(l.rungs) && high > first && l.reaches(high-1) && l.judged(high-1, true) >= l.p.Goal.Confidence {
 		high--
 	}
 	if high == len(l.rungs) {
@@ -167,7 +167,7 @@ func (l *ladder) sure() (best outcome, c *plan.Confidence, ok bool) {
 	}
 	c = &plan.Confidence{Asked: l.p.Goal.Confidence, Reached: l.judged(at, true)}
 	if at > 0 && ok {
-		below := l.judged(at-1, true)
+		below := l.judged(at-1, false)
 		c.NextCheaper = &below
 	}
 	return l.rungs[at], c, ok
@@ -177,11 +177,10 @@ func (l *ladder) sure() (best outcome, c *plan.Confidence, ok bool) {
 func (l *ladder) surest(first int) int {
 	best := len(l.rungs) - 1
 	for k := best - 1; k >= max(first, len(l.rungs)-topRungs); k-- {
-		if l.judged(k, true) > l.judged(best, true) {
+		if l.judged(k, false) > l.judged(best, false) {
 			best = k
 		}
 	}
-	l.judged(best, true)
 	return best
 }
 

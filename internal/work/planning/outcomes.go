@@ -17,6 +17,7 @@ func answered(ctx context.Context, q algorithm.Question, in api.NewPlan) (*plan.
 		return nil, corral.ErrorAt(corral.Unsatisfiable, "hedge", "each pilot needs a second one at another "+
 			"site, and only %s accepts pilots", of[0].Name)
 	}
+	q.Model = q.Model.Remembering()
 	made, err := q.Make(ctx, in.Algorithm)
 	if err == nil && in.Hedge && made.Feasible && len(made.Pilots) > 0 {
 		if made = algorithm.Hedge(q.Model.Problem, made); len(plan.Hedged(made.Pilots)) == len(made.Pilots) {

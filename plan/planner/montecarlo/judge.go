@@ -63,18 +63,21 @@ func (m Model) Judge(goal plan.Goal, seed uint64) planner.Judge {
 		case m.Rough > 0:
 			enough, step = min(most, m.Rough), leastDraws
 		case exact:
-			enough, step = most, most
+			enough = most
 		}
-		met, drawn := 0, 0
-		for drawn < enough {
-			n := min(step, enough-drawn)
-			met += m.met(pl, goal, n, drawn, seed)
-			drawn += n
-			if distant(float64(met)/float64(drawn), goal.Confidence, drawn) {
+		judge := m
+		if judge.drawn == nil {
+			judge = m.Remembering()
+		}
+		share := 0.0
+		for drawn := 0; drawn < enough; {
+			drawn = min(drawn+step, enough)
+			share = meets(judge.Outcomes(pl, drawn, seed), goal)
+			if distant(share, goal.Confidence, drawn) {
 				break
 			}
 		}
-		return float64(met) / float64(drawn)
+		return share
 	}
 }
 
@@ -83,21 +86,9 @@ func distant(share, from float64, outcomes int) bool {
 	return math.Abs(share-from) > clear*math.Sqrt(from*(1-from)/float64(outcomes))
 }
 
-// met simulates n outcomes, beginning with number first, and counts those that end within the deadline and the budget.
-func (m Model) met(pl *plan.Plan, goal plan.Goal, n, first int, seed uint64) (met int) {
-	m.BreakOff = time.Duration(goal.Deadline) + time.Millisecond
-	for _, o := range m.outcomes(pl, n, first, seed) {
-		if o.Finished && o.Makespan <= time.Duration(goal.Deadline) &&
-			(goal.Budget == nil || o.Cost <= goal.Budget.Money) {
-			met++
-		}
-	}
-	return met
-}
-
 // Share returns the share of n outcomes of a plan that end within a deadline.
 func (m Model) Share(pl *plan.Plan, deadline time.Duration, n int, seed uint64) float64 {
-	return float64(m.met(pl, plan.Goal{Deadline: corral.Seconds(deadline)}, n, 0, seed)) / float64(n)
+	return meets(m.Outcomes(pl, n, seed), plan.Goal{Deadline: corral.Seconds(deadline)})
 }
 
 // WaitShare returns the quantile of waits that a plan assumes: the median, or the confidence if it is requested but not

@@ -18,15 +18,15 @@ import (
 // A Model holds the distributions of outcomes.
 type Model struct {
 	plan.Problem
-	Spread   sim.Spread    // of runtimes around their estimates, for kinds of tasks without measured errors
-	Waits    float64       // factor for waits; 0: 1
-	Among    *Background   // other users' jobs, with which pilots compete at each site; nil: waits are drawn
-	Queues   Queues        // current queues of sites, where known; they take precedence over Among
-	Exact    int           // number of outcomes for an exact share; 0: according to Draws
-	Rough    int           // the same for a search that only compares plans and keeps their walltimes; 0: exact
-	BreakOff time.Duration // time at which an outcome is aborted and counts as unfinished; 0: never
+	Spread sim.Spread  // of runtimes around their estimates, for kinds of tasks without measured errors
+	Waits  float64     // factor for waits; 0: 1
+	Among  *Background // other users' jobs, with which pilots compete at each site; nil: waits are drawn
+	Queues Queues      // current queues of sites, where known; they take precedence over Among
+	Exact  int         // number of outcomes for an exact share; 0: according to Draws
+	Rough  int         // the same for a search that only compares plans and keeps their walltimes; 0: exact
 
-	ctx context.Context // context of the current operation; nil: the operation cannot be cancelled
+	drawn *drawings       // nil: outcomes are not kept
+	ctx   context.Context // context of the current operation; nil: the operation cannot be cancelled
 }
 
 // Queues maps the names of a site and a queue to the queue.
@@ -61,7 +61,7 @@ func (m Model) Scenario(pl *plan.Plan, seed uint64) sim.Scenario {
 
 // chance returns a scenario that contains the present pilots, but no requested ones.
 func (m Model) chance(work execution.Spec, seed uint64) sim.Scenario {
-	s := sim.Scenario{Work: work, Cluster: sim.Cluster{Cluster: m.Cluster}, Horizon: m.BreakOff}
+	s := sim.Scenario{Work: work, Cluster: sim.Cluster{Cluster: m.Cluster}}
 	for _, x := range m.Sites {
 		draw := sim.QuantileWaits(x.Name+"/"+x.Queue, x.Quantile, seed)
 		if by := m.Waits; by > 0 {
@@ -102,16 +102,6 @@ func (m Model) err(s *sim.Scenario, seed uint64) {
 		}
 		return assumed(task, attempt)
 	}
-}
-
-// Outcomes simulates n outcomes of a plan on all processors.
-func (m Model) Outcomes(pl *plan.Plan, n int, seed uint64) []Outcome {
-	return m.outcomes(pl, n, 0, seed)
-}
-
-// outcomes simulates n outcomes of a seed, beginning with number first.
-func (m Model) outcomes(pl *plan.Plan, n, first int, seed uint64) []Outcome {
-	return m.play(n, func(i int) sim.Scenario { return m.Scenario(pl, stream(seed, first+i)) })
 }
 
 // Ended is like Outcomes, but the plan is completed: if its pilots leave tasks undone, further pilots of the same

@@ -49,7 +49,7 @@ func (m Model) stretch(pl *plan.Plan, seed uint64) *plan.Plan {
 	}
 	drawn := m
 	if drawn.Spread.Size == 0 { // estimates are never exact
-		drawn.Spread = DefaultSpread
+		drawn.Spread, drawn.drawn = DefaultSpread, nil
 	}
 	n := oddsDraws(pl, len(m.Work.Tasks), triedWork, mostTried)
 	best, least := pl, math.Inf(1)
