@@ -61,6 +61,29 @@ func question(k uint64) algorithm.Question {
 	}
 }
 
+// The confidence of a plan whose pilots are requested early is that of its own outcomes.
+func TestEarlyPilotsAreJudged(t *testing.T) {
+	t.Parallel()
+	judged := 0
+	for k := range uint64(4) {
+		q := question(k)
+		q.Model.Spread, q.Model.Exact = montecarlo.DefaultSpread, 60
+		q.Goal = plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(14 * time.Hour), Confidence: 0.5}
+		made, err := q.Make(t.Context(), plan.VAR)
+		if err != nil || made.Confidence == nil {
+			continue
+		}
+		judged++
+		fresh := q.Model.Judge(q.Goal, q.Options.Seed)(made, true)
+		if got := made.Confidence.Reached; got != fresh {
+			t.Errorf("%d: confidence %g is reported, but its own outcomes reach %g: %v", k, got, fresh, made.Reasons)
+		}
+	}
+	if judged == 0 {
+		t.Error("no plan was judged")
+	}
+}
+
 // With exact runtimes the tasks finish as planned, at the planned cost, if pilots start as planned (F33). If no choice
 // of slots is feasible with corrald's matching of tasks and pilots, there is no plan.
 func TestPlansInSlotsComeTrue(t *testing.T) {

@@ -70,6 +70,15 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 		made.Reasons = append(made.Reasons, fmt.Sprintf("pilots are not requested earlier: %s", err))
 		return made, nil
 	}
+	if c := made.Confidence; c != nil {
+		share := q.Model.Judge(q.Goal, q.Options.Seed)(played, true)
+		if share < c.Reached && share < c.Asked {
+			made.Reasons = append(made.Reasons, fmt.Sprintf("pilots are not requested earlier: the plan would reach its "+
+				"goal in a share of %.3f of simulated outcomes only", share))
+			return made, nil
+		}
+		played.Confidence = &plan.Confidence{Asked: c.Asked, Reached: share}
+	}
 	played.Assumed = plan.Assume(q.Model.Problem, played, q.Model.Spread.String())
 	played.Reasons = append(slices.Clone(played.Reasons), fmt.Sprintf("%d pilots are requested early, to be in time, "+
 		"and %d are queued for room at their time: %s instead of %s", e.early, e.waiting, played.Cost.Brief(),
