@@ -15,7 +15,7 @@ type Evidence struct {
 	// The algorithm that made the plan; empty in older plans, which were made by staircase.
 	Algorithm  Algorithm   `json:"algorithm,omitempty"`
 	Odds       *Odds       `json:"odds,omitempty"`       // nil: the plan was not simulated
-	Confidence *Confidence `json:"confidence,omitempty"` // only if the request asked for a confidence and a deadline
+	Confidence *Confidence `json:"confidence,omitempty"` // only if the request asked for a confidence and a bound
 	// Only if the request asked for a comparison: the plan itself, those of other algorithms, and other policies.
 	Comparison []Rival   `json:"comparison,omitempty"`
 	Contest    []Entrant `json:"contest,omitempty"` // only for Auto: the result of each algorithm's plan
@@ -26,7 +26,7 @@ type Evidence struct {
 	Priors    []string    `json:"priors,omitempty"` // the basis of the waits in queues in which no pilot has run
 }
 
-// A Confidence is the share of simulated outcomes that meet the deadline.
+// A Confidence is the share of simulated outcomes that keep the deadline and the budget.
 type Confidence struct {
 	Asked       float64  `json:"asked"`
 	Reached     float64  `json:"reached"`

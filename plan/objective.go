@@ -115,6 +115,20 @@ func (g Goal) Best(all []Candidate, rest func(i, j int) int) int {
 	return order[0]
 }
 
+// Bounded reports whether the goal has a deadline or a budget. Then its confidence is a share of simulated outcomes.
+func (g Goal) Bounded() bool { return g.Deadline > 0 || g.Budget != nil }
+
+// BoundNames names the goal's deadline and budget in a sentence.
+func (g Goal) BoundNames() string {
+	switch {
+	case g.Budget == nil:
+		return "the deadline"
+	case g.Deadline == 0:
+		return "the budget"
+	}
+	return "the deadline and the budget"
+}
+
 // Within reports whether figures meet the goal's deadline and budget.
 func (g Goal) Within(p cost.Point) bool {
 	return (g.Deadline <= 0 || p.Makespan <= time.Duration(g.Deadline)) && (g.Budget == nil || p.Cost <= g.Budget.Money)

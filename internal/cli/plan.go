@@ -109,7 +109,7 @@ func goalFlags() []cli.Flag {
 		&cli.StringFlag{Name: "tradeoff", Value: "0.5",
 			Usage: "weigh cost by `A` and makespan by 1 − A: 0 only makespan, 1 only cost"},
 		&cli.Float64Flag{Name: "confidence", Usage: "meet the deadline, and the budget, in a share `P` of " +
-			"simulated outcomes; without a deadline: plan with waits that this share does not exceed"},
+			"simulated outcomes; without either: plan with waits that this share does not exceed"},
 	}
 }
 

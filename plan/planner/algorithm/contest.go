@@ -74,7 +74,7 @@ func (q Question) contest(ctx context.Context) (*plan.Plan, error) {
 		return plans[0], nil
 	}
 	won := plans[best]
-	if all[best].Missed > mostMissed && bounded(q.Goal) {
+	if all[best].Missed > mostMissed && q.Goal.Bounded() {
 		return outOfReach(q.Goal, all, plans), nil
 	}
 	all[best].Won = true
@@ -88,7 +88,7 @@ func (q Question) Ways(ctx context.Context, made *plan.Plan) (all []montecarlo.W
 	if montecarlo.Draws(len(q.Model.Work.Tasks)) == 0 || len(made.Pilots) == 0 {
 		return nil, nil
 	}
-	if q.Goal.Confidence > 0 && q.Goal.Deadline > 0 {
+	if q.Goal.Confidence > 0 && q.Goal.Bounded() {
 		q.Model.Rough = roughDraws
 	}
 	if q.waiting, err = q.staircase(ctx); err != nil {
@@ -135,8 +135,6 @@ func (q Question) enter(ctx context.Context, by plan.Algorithm) (made *plan.Plan
 // mostMissed is the maximum share of outcomes in which an accepted plan may miss its deadline or its budget, if no
 // confidence was requested.
 const mostMissed = 0.5
-
-func bounded(goal plan.Goal) bool { return goal.Deadline > 0 || goal.Budget != nil }
 
 // A plan's own figures follow from its assumptions and remain unchanged. The results of the simulation are in the
 // contest; they affect only whether there is a plan for the goal at all.

@@ -50,7 +50,7 @@ func (m Model) draws() int {
 	return cmp.Or(m.Exact, Draws(len(m.Work.Tasks)))
 }
 
-// Judge returns a planner's judge of plans for a goal with a deadline and a confidence, or nil if the workflow is too
+// Judge returns a planner's judge of plans for a goal with a bound and a confidence, or nil if the workflow is too
 // large for repeated simulation. All plans are simulated in the same outcomes.
 func (m Model) Judge(goal plan.Goal, seed uint64) planner.Judge {
 	most := m.draws()
@@ -94,20 +94,20 @@ func (m Model) Share(pl *plan.Plan, deadline time.Duration, n int, seed uint64) 
 // WaitShare returns the quantile of waits that a plan assumes: the median, or the confidence if it is requested but not
 // simulated.
 func WaitShare(goal plan.Goal, tasks int) float64 {
-	if goal.Confidence > 0 && (goal.Deadline == 0 || Draws(tasks) == 0) {
+	if goal.Confidence > 0 && (!goal.Bounded() || Draws(tasks) == 0) {
 		return goal.Confidence
 	}
 	return 0.5
 }
 
-// Make returns the plan of the planner. A plan with a deadline and a confidence is chosen by simulated outcomes, and
+// Make returns the plan of the planner. A plan with a bound and a confidence is chosen by simulated outcomes, and
 // reports their number. An error is either an error of the planner or the cause of the cancellation of ctx.
 func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (*plan.Plan, error) {
 	m.ctx, opts.Context = ctx, ctx
 	if m.Playable() {
 		opts.Play = m.Play
 	}
-	asked := goal.Confidence > 0 && goal.Deadline > 0
+	asked := goal.Confidence > 0 && goal.Bounded()
 	if asked {
 		opts.Judge = m.Judge(goal, opts.Seed)
 	}
@@ -143,12 +143,8 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 			"confidence applies only to waits, for each of which the plan assumes the quantile %g",
 			mostTasks, goal.Confidence))
 	case asked && pl.Confidence != nil:
-		bounds := "the deadline"
-		if goal.Budget != nil {
-			bounds += " and the budget"
-		}
 		pl.Reasons = append(pl.Reasons, fmt.Sprintf("it meets %s in a share of %.3f of %d simulated outcomes%s; "+
-			"errors: %s", bounds, pl.Confidence.Reached, n, below(pl.Confidence), m.Errors.Law(m.Spread.String())))
+			"errors: %s", goal.BoundNames(), pl.Confidence.Reached, n, below(pl.Confidence), m.Errors.Law(m.Spread.String())))
 	}
 	return pl, nil
 }

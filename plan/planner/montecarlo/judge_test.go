@@ -256,6 +256,37 @@ func TestConfidenceInABudget(t *testing.T) {
 	}
 }
 
+// A budget without a deadline is kept with a confidence, too: a slower plan is taken, whose cost is exceeded rarely.
+func TestConfidenceInABudgetAlone(t *testing.T) {
+	t.Parallel()
+	m := random(t, rand.New(rand.NewPCG(5, 7)), 60)
+	m.Spread, m.Exact = montecarlo.DefaultSpread, 400
+	goal := plan.Goal{Objective: plan.Makespan}
+	fastest, err := m.Make(t.Context(), goal, planner.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	within := func(pl *plan.Plan) float64 {
+		return *montecarlo.Summarize(m.Outcomes(pl, 400, 2), goal, cost.CPUHours).InBudget
+	}
+	goal.Budget = &fastest.Cost
+	if share := within(fastest); share > 0.7 {
+		t.Errorf("an exact budget is kept in a share of %.3f", share)
+	}
+	goal.Confidence = 0.9
+	pl, err := m.Make(t.Context(), goal, planner.Options{Seed: 1})
+	if err != nil || !pl.Feasible || pl.Confidence == nil {
+		t.Fatalf("%v, %+v", err, pl)
+	}
+	if share := within(pl); share < 0.87 || !strings.Contains(pl.Reasons[len(pl.Reasons)-1], "it meets the budget in") {
+		t.Errorf("the budget is kept in a share of %.3f: %v", share, pl.Reasons)
+	}
+	goal.Budget = &cost.Amount{Money: fastest.Cost.Money / 1000, Unit: fastest.Cost.Unit}
+	if pl, err = m.Make(t.Context(), goal, planner.Options{Seed: 1}); err != nil || pl.Feasible {
+		t.Errorf("with a thousandth of the cost: %v, %+v", err, pl)
+	}
+}
+
 // TestMeasuredErrors: the runtimes of a kind with measured errors are drawn from these, those of other kinds from the
 // assumed distribution.
 func TestMeasuredErrors(t *testing.T) {
