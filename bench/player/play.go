@@ -25,6 +25,7 @@ type game struct {
 	pilots   []request // in the order of the plan
 	first    [][]int   // :: pilot → the tasks that it was requested for, by the schedule
 	at       []*site   // :: pilot → its queue
+	sites    map[place]*site
 	present  []present
 	begun    []resumption        // the tasks that run on them
 	transfer map[string]transfer // :: site → the way of files
@@ -60,6 +61,8 @@ type run struct {
 	running   int     // tasks that a worker has
 	nextStart seconds // earliest start by the cluster's rate
 	instant   int     // number of the instant, which dates forecasts
+	submits   int     // pilots submitted so far
+	open      []*host // see match
 	tally
 }
 
@@ -77,9 +80,14 @@ type progress struct {
 	ready    seconds // since when no parent is missing, or since it was cut off
 	on       *host   // nil: no worker has it
 	expected seconds // its end by its estimate, while a worker has it
+	start    seconds // of the latest execution, on the host of this number of this pilot
+	where    int
+	host     int
 	end      seconds // once it is done
 	life     int     // number of its executions; an event of an earlier one is void
 	done     bool
+	since    seconds // since when later tasks have been overtaking it; never: they have not
+	kept     *host   // kept free for it; nil: none
 	forecast seconds // of its readiness, valid at the instant asked
 	fixed    seconds // the part of the forecast that does not move
 	asked    int
@@ -90,6 +98,7 @@ func (g *game) play(l luck) *run {
 	r := &run{game: g, luck: l, tasks: make([]progress, len(g.tasks)), left: len(g.tasks), unstarted: len(g.tasks),
 		queues: map[*site]*held{}}
 	for i, t := range g.tasks {
+		r.tasks[i].since = never
 		if r.tasks[i].missing = len(t.parents); r.tasks[i].missing == 0 {
 			r.queue = append(r.queue, i)
 		}
@@ -113,6 +122,9 @@ func (r *run) step() {
 		switch e.kind {
 		case ended:
 			r.finish(e.number, e.life)
+			if len(r.events) > 0 && r.events[0].at == r.now && r.events[0].kind > ended {
+				r.match() // what has been ready finds its place before workers that come at this instant
+			}
 		case expired:
 			r.expire(e.pilot)
 		case over:
@@ -132,15 +144,20 @@ func (r *run) step() {
 	r.force()
 }
 
-// finish ends an execution of a task. Its children become ready when all of their parents are done.
+// finish ends an execution of a task. Its worker takes the next ready task; then the children become ready whose other
+// parents are done.
 func (r *run) finish(i, life int) {
 	t := &r.tasks[i]
 	if t.on == nil || t.life != life {
 		return
 	}
+	h := t.on
 	r.free(i)
 	t.done, t.end = true, r.now
 	r.left--
+	if h.pilot.state == serving {
+		r.fill(h)
+	}
 	for _, c := range r.game.tasks[i].children {
 		if r.tasks[c].missing--; r.tasks[c].missing == 0 {
 			r.enqueue(c)
@@ -168,10 +185,11 @@ func (r *run) enqueue(i int) {
 	r.queue = slices.Insert(r.queue, at, i)
 }
 
-// byRank orders tasks by upward rank, the highest first; ties by topological order.
+// byRank orders tasks by upward rank, the highest first; ties by the time since when they have been ready, then by
+// topological order.
 func (r *run) byRank(i, j int) int {
 	a, b := &r.game.tasks[i], &r.game.tasks[j]
-	return cmp.Or(cmp.Compare(b.rank, a.rank), a.position-b.position)
+	return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(r.tasks[i].ready, r.tasks[j].ready), a.position-b.position)
 }
 
 // forecastOf returns when a task will be ready if every task from now on starts as soon as its parents are done. Cpus
@@ -204,10 +222,14 @@ func (r *run) forecastOf(i int) (at, fixed seconds) {
 	return at, fixed
 }
 
-// match gives ready tasks to workers, the highest rank first: each to the free place with the least remaining time in
-// which it fits, with the start margin. A task that fits nowhere waits, and others may overtake it.
+// match gives ready tasks to workers: those that leave first are filled first, then those with the least free
+// resources, then those that were submitted first. A task so goes to the free place with the least remaining time in
+// which it fits.
 func (r *run) match() {
-	var open []*host // workers with a free cpu, which every task needs
+	if len(r.queue) == 0 {
+		return
+	}
+	open := r.open[:0] // workers with a free cpu, which every task needs
 	for _, p := range r.pilots {
 		if p.state == serving {
 			for _, h := range p.hosts {
@@ -217,50 +239,82 @@ func (r *run) match() {
 			}
 		}
 	}
-	kept := r.queue[:0]
-	var failed []int // tasks that fitted nowhere; no task that needs as much can fit, either
-	for _, i := range r.queue {
-		if len(open) == 0 || slices.ContainsFunc(failed, func(j int) bool { return r.demands(i, j) }) {
-			kept = append(kept, i)
-			continue
-		}
-		h := r.best(open, i)
-		if h == nil {
-			kept = append(kept, i)
-			if len(failed) < 16 { // a longer list would cost more than it saves
-				failed = append(failed, i)
-			}
-			continue
-		}
-		r.assign(i, h)
-		if h.free.CPUs == 0 {
-			open = slices.DeleteFunc(open, func(o *host) bool { return o == h })
-		}
-	}
-	r.queue = kept
-}
-
-// demands reports whether task i needs at least as much as task j of everything.
-func (r *run) demands(i, j int) bool {
-	a, b := &r.game.tasks[i], &r.game.tasks[j]
-	return b.needs.fitIn(a.needs) && a.estimate >= b.estimate && a.bytes >= b.bytes &&
-		r.tasks[i].ready >= r.tasks[j].ready
-}
-
-// best returns the place for a task, or nil. Of places with equal remaining time it takes the one that keeps the least
-// resources free, then the first one.
-func (r *run) best(open []*host, i int) (best *host) {
-	t := &r.game.tasks[i]
+	slices.SortStableFunc(open, func(a, b *host) int {
+		return cmp.Or(cmp.Compare(a.pilot.cut, b.pilot.cut), a.free.CPUs-b.free.CPUs, a.free.GPUs-b.free.GPUs,
+			a.free.MemoryMiB-b.free.MemoryMiB, a.pilot.turn-b.pilot.turn)
+	})
 	for _, h := range open {
-		if !t.needs.fitIn(h.free) || r.startOn(h, i)+r.takes(h, i, 1)+r.start > h.pilot.cut {
-			continue
-		}
-		if best == nil || cmp.Or(cmp.Compare(h.pilot.cut, best.pilot.cut), h.free.CPUs-best.free.CPUs,
-			h.free.GPUs-best.free.GPUs, h.free.MemoryMiB-best.free.MemoryMiB) < 0 {
-			best = h
+		if r.fill(h); len(r.queue) == 0 {
+			break
 		}
 	}
-	return best
+	r.open = open
+}
+
+// fill gives a worker tasks, the highest rank first, as long as one fits into its free resources and its remaining
+// time, with the start margin. Smaller tasks overtake a task that would fit if the worker were empty; after ten seconds
+// of that a worker is kept free for the task.
+func (r *run) fill(h *host) {
+	for h.free.CPUs > 0 && len(r.queue) > 0 {
+		at := r.next(h)
+		if at < 0 {
+			return
+		}
+		i := r.queue[at]
+		r.queue = slices.Delete(r.queue, at, at+1)
+		r.release(i)
+		r.assign(i, h)
+	}
+}
+
+// patience is how long a task is overtaken until a worker is kept free for it.
+const patience = 10 * second
+
+// next returns the place in the queue of the task that a worker takes next, or -1.
+func (r *run) next(h *host) int {
+	if i := h.keptFor; i >= 0 {
+		if !r.lasts(h, i) {
+			r.release(i) // not enough time is left
+		} else if r.game.tasks[i].needs.fitIn(h.free) {
+			return slices.Index(r.queue, i)
+		} else {
+			return -1
+		}
+	}
+	passed := -1
+	for at, i := range r.queue {
+		t := &r.game.tasks[i]
+		fits := t.needs.fitIn(h.free)
+		if !fits && (passed >= 0 || !t.needs.fitIn(h.pilot.bounded())) || !r.lasts(h, i) {
+			continue
+		}
+		if !fits {
+			passed = i
+			continue
+		}
+		if passed >= 0 && r.tasks[passed].since == never {
+			r.tasks[passed].since = r.now
+		} else if passed >= 0 && r.tasks[passed].kept == nil && r.now-r.tasks[passed].since >= patience {
+			r.tasks[passed].kept, h.keptFor = h, passed
+			return -1
+		}
+		return at
+	}
+	return -1
+}
+
+// lasts reports whether a worker stays long enough for a task.
+func (r *run) lasts(h *host, i int) bool {
+	return r.startOn(h, i)+r.takes(h, i, 1)+r.start <= h.pilot.cut
+}
+
+// release forgets that a task was overtaken, and that a worker is kept free for it.
+func (r *run) release(i int) {
+	t := &r.tasks[i]
+	if t.kept != nil {
+		t.kept.keptFor = -1
+	}
+	t.kept, t.since = nil, never
 }
 
 // startOn returns when a task would start on a worker that gets it now: a hop after it was ready, and a hop from now,
@@ -298,6 +352,7 @@ func (r *run) assign(i int, h *host) {
 	if r.gap > 0 {
 		r.nextStart = start + r.gap
 	}
+	r.tasks[i].start = start
 	r.book(i, h, start+r.takes(h, i, 1), start+r.takes(h, i, factor))
 }
 
@@ -305,6 +360,7 @@ func (r *run) assign(i int, h *host) {
 func (r *run) book(i int, h *host, expected, end seconds) {
 	t := &r.tasks[i]
 	t.on, t.expected, t.life = h, expected, t.life+1
+	t.where, t.host = h.pilot.number, slices.Index(h.pilot.hosts, h)
 	h.free = h.free.minus(r.game.tasks[i].needs)
 	h.tasks = append(h.tasks, i)
 	h.pilot.running++

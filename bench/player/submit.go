@@ -126,7 +126,8 @@ func (r *run) submit(p *pilot) {
 		}
 		return
 	}
-	p.state, p.submitted = queued, r.now
+	r.submits++
+	p.state, p.submitted, p.turn = queued, r.now, r.submits
 	r.queues[s].live++
 	wait := p.Start - p.Submit // as assumed, whenever it is submitted
 	if s.Wait != nil {
