@@ -124,7 +124,19 @@ func (r *run) capable(p *pilot, i int) bool {
 // lifetime returns how long the workers of a pilot of the plan are there.
 func (r *run) lifetime(p *pilot) seconds {
 	s := r.at[p.number]
-	return p.Walltime - s.Margin - s.Overhead
+	return r.until(p) - s.Overhead
+}
+
+// until returns how long after the start of a pilot's job its workers leave. A pilot reserves a twentieth of its
+// walltime, at least two seconds and at most a minute, for an orderly end; before that tasks are cut two seconds early, or
+// a tenth of the time that is left if that is less.
+func (r *run) until(p *pilot) seconds {
+	if !r.reserve {
+		return p.Walltime - r.at[p.number].Margin
+	}
+	left := p.Walltime - min(60*second, max(2*second, p.Walltime/20))
+	overhead := r.at[p.number].Overhead
+	return left - min(2*second, (left-overhead)/10)
 }
 
 // begin starts the job of a pilot whose wait is over, if its queue has room and runs pilots at that time. Otherwise it
@@ -161,7 +173,7 @@ func (r *run) begin(p *pilot) {
 	}
 	q.cpus += p.Hosts * p.CPUs
 	p.state, p.started = coming, r.now
-	p.cut = r.now + p.Walltime - s.Margin
+	p.cut = r.now + r.until(p)
 	p.resting = r.now + s.Overhead
 	r.push(r.now+s.Overhead, joined, p, 0)
 	r.push(p.cut, expired, p, 0)

@@ -42,6 +42,7 @@ type bench struct {
 	out      string // file for the results, as CSV; "": none
 	keep     string // directory for the plans that do not come true; "": none
 	exact    bool   // plans trust the estimates
+	today    bool   // the player submits pilots, and matches tasks with sites of other speeds, as Corral does today
 	source   source
 	stdout   io.Writer
 }
@@ -62,6 +63,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&b.out, "csv", "", "`file` for the result of each plan")
 	flags.StringVar(&b.keep, "keep", "", "`directory` for the plans that do not come true, with their workflows")
 	flags.BoolVar(&b.exact, "exact", false, "make plans that trust the estimates; by default they allow for errors")
+	flags.BoolVar(&b.today, "today", false, "let the player submit by the clock, and match as if all hosts had speed 1")
 	if err := flags.Parse(args); err != nil {
 		return rig.Misuse
 	}
@@ -74,7 +76,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // A result compares a plan with its execution by the player. Durations are in seconds.
 type result struct {
-	seed             int
+	seed, number     int // of the problem, and of its goal
 	kind             string
 	goal             plan.Goal
 	from             string // what the goal's bounds are taken from
@@ -186,7 +188,7 @@ func (b bench) problem(ctx context.Context, dir string, number int) (all []resul
 				return nil, err
 			}
 		}
-		r := result{seed: number, kind: kind, goal: goals[i].Goal, from: goals[i].from, tasks: len(p.Work.Tasks),
+		r := result{seed: number, number: i, kind: kind, goal: goals[i].Goal, from: goals[i].from, tasks: len(p.Work.Tasks),
 			pilots: len(pl.Pilots), took: time.Since(began), refused: !pl.Feasible}
 		if pl.Feasible {
 			x, err := b.play(ctx, dir, file, pl, &r)
@@ -196,7 +198,9 @@ func (b bench) problem(ctx context.Context, dir string, number int) (all []resul
 			if !r.stranded {
 				met = append(met, x)
 			}
-			r.judge(x, rivals)
+			if r.judge(x, rivals); r.beside > 1.3 {
+				b.complain(&r)
+			}
 		}
 		if all = append(all, r); i == 0 && pl.Feasible {
 			goals = append(goals[:len(goals):len(goals)], bounded(pl, rivals, p.Unit())...)
@@ -232,6 +236,6 @@ func (b bench) complain(r *result) {
 	if r.goal.Budget != nil {
 		budget = r.goal.Budget.String()
 	}
-	fmt.Fprintf(b.stdout, "%s, %s, deadline %s, budget %s, by %s: %s (makespan %.4f, cost %.4f)\n", name(r.seed, r.kind),
+	fmt.Fprintf(b.stdout, "%s, goal %d, %s, deadline %s, budget %s, by %s: %s (makespan %.4f, cost %.4f)\n", name(r.seed, r.kind), r.number,
 		r.goal.Objective, time.Duration(r.goal.Deadline), budget, r.from, what, r.makespan, r.cost)
 }

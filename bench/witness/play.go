@@ -84,6 +84,9 @@ func (b bench) ask(ctx context.Context, dir, workflow string, pl *plan.Plan, fla
 		return x, err
 	}
 	var complaint bytes.Buffer
+	if b.today {
+		flags = append(flags, "-unscaled", "-punctual")
+	}
 	cmd := exec.CommandContext(ctx, b.player, append(append([]string{"-o", "json"}, flags...), file, workflow)...)
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
@@ -133,7 +136,7 @@ func (b bench) store(dir, workflow string, r *result) error {
 	if b.keep == "" {
 		return nil
 	}
-	to := filepath.Join(b.keep, fmt.Sprintf("%d-%s-%s", r.seed, r.goal.Objective, time.Duration(r.goal.Deadline)))
+	to := filepath.Join(b.keep, fmt.Sprintf("%d-%d", r.seed, r.number))
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
 	}
