@@ -121,14 +121,13 @@ func (g *game) play(l luck) *run {
 func (r *run) step() {
 	r.now = r.events[0].at
 	r.instant++
+	r.dismiss() // a pilot whose time without work is over takes none that becomes ready at this instant
 	for len(r.events) > 0 && r.events[0].at == r.now {
 		e := heap.Pop(&r.events).(event)
 		switch e.kind {
 		case ended:
 			r.finish(e.number, e.life)
-			if len(r.events) > 0 && r.events[0].at == r.now && r.events[0].kind > ended {
-				r.match() // what has been ready finds its place before workers that come at this instant
-			}
+			r.match() // before other tasks end at this instant, and before other workers come
 		case expired:
 			r.expire(e.pilot)
 		case over:

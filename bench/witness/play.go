@@ -40,14 +40,10 @@ type answer struct {
 		Cost     struct {
 			Amount cost.Money `json:"amount"`
 		} `json:"cost"`
-		InTime   *bool `json:"deadline_kept"`
-		InBudget *bool `json:"budget_kept"`
 	} `json:"play"`
 	Draws struct {
 		Finished share  `json:"finished"`
 		InTime   *share `json:"within_deadline"`
-		InBudget *share `json:"within_budget"`
-		Both     share  `json:"within_both"`
 	} `json:"draws"`
 	Rivals []rival `json:"rivals"`
 }
@@ -84,9 +80,6 @@ func (b bench) ask(ctx context.Context, dir, workflow string, pl *plan.Plan, fla
 		return x, err
 	}
 	var complaint bytes.Buffer
-	if b.today {
-		flags = append(flags, "-unscaled", "-punctual")
-	}
 	cmd := exec.CommandContext(ctx, b.player, append(append([]string{"-o", "json"}, flags...), file, workflow)...)
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
@@ -109,26 +102,41 @@ func (b bench) rivals(ctx context.Context, dir, workflow string, p plan.Problem)
 	return x.Rivals, err
 }
 
-// play lets the player execute a plan.
+// today are the player's flags for what Corral does otherwise than the contract has it.
+var today = []string{"-unscaled", "-punctual"}
+
+// play lets the player execute a plan in both ways, and returns what it makes of it by the first.
 func (b bench) play(ctx context.Context, dir, workflow string, pl *plan.Plan, r *result) (s solution, err error) {
-	x, err := b.ask(ctx, dir, workflow, pl, "-estimates", "plan")
+	x, err := b.ask(ctx, dir, workflow, pl, append(today, "-estimates", "plan")...)
 	if err != nil {
 		return s, err
 	}
-	if r.stranded = x.Play.Finished < x.Tasks || x.Play.Makespan == nil; !r.stranded {
+	if r.execution = x.beside(pl); !r.stranded {
 		s = solution{corral.Seconds(*x.Play.Makespan * float64(time.Second)), x.Play.Cost.Amount, pl.PeakCPUs}
-		r.makespan = *x.Play.Makespan / time.Duration(pl.Makespan).Seconds()
-		if r.cost = 1; s.cost > 0 || pl.Cost.Money > 0 { // the present pilots may suffice
-			r.cost = s.cost.Units() / pl.Cost.Money.Units()
-		}
-		r.late = x.Play.InTime != nil && !*x.Play.InTime
-		r.overBudget = x.Play.InBudget != nil && !*x.Play.InBudget
 	}
-	if r.stranded || r.late || r.overBudget {
+	if x, err = b.ask(ctx, dir, workflow, pl, "-estimates", "plan"); err != nil {
+		return s, err
+	}
+	if r.agreed = x.beside(pl); r.stranded || r.late || r.overBudget || r.agreed.stranded {
 		b.complain(r)
 		return s, b.store(dir, workflow, r)
 	}
 	return s, nil
+}
+
+// beside compares an execution with its plan.
+func (x answer) beside(pl *plan.Plan) (e execution) {
+	if e.stranded = x.Play.Finished < x.Tasks || x.Play.Makespan == nil; e.stranded {
+		return e
+	}
+	e.makespan = *x.Play.Makespan / time.Duration(pl.Makespan).Seconds()
+	if e.cost = 1; x.Play.Cost.Amount > 0 || pl.Cost.Money > 0 { // the present pilots may suffice
+		e.cost = x.Play.Cost.Amount.Units() / pl.Cost.Money.Units()
+	}
+	over := func(executed, bound float64) bool { return executed > bound*(1+tolerance) }
+	e.late = pl.Goal.Deadline > 0 && over(*x.Play.Makespan, time.Duration(pl.Goal.Deadline).Seconds())
+	e.overBudget = pl.Goal.Budget != nil && over(x.Play.Cost.Amount.Units(), pl.Goal.Budget.Money.Units())
+	return e
 }
 
 // store keeps a plan and its workflow.
