@@ -34,7 +34,7 @@ func drawn(number int, by float64) *flow {
 	rng := rand.New(rand.NewPCG(uint64(number), 'l'))
 	w := new(flow)
 	var before []int
-	for range 4 + rng.IntN(4) {
+	for range 8 + rng.IntN(5) {
 		var now []int
 		for range 6 + rng.IntN(14) {
 			t := task{estimate: min(12, max(0.5, 2.5*math.Exp(0.7*rng.NormFloat64())))}
