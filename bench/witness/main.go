@@ -101,7 +101,7 @@ type execution struct {
 // tolerance is the share by which an execution may exceed a bound: the player does not model messages of milliseconds.
 const tolerance = 0.001
 
-// measure plans, executes, and prints the summary.
+// measure plans, executes, and prints the summary, after an interruption of what there is until then.
 func (b bench) measure(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "witness-")
 	if err != nil {
@@ -116,6 +116,9 @@ func (b bench) measure(ctx context.Context) (err error) {
 	var all []result
 	for number := b.first; number < b.first+b.problems; number++ {
 		results, err := b.problem(ctx, dir, number)
+		if ctx.Err() != nil { // what there is, is reported
+			break
+		}
 		if err != nil {
 			return fmt.Errorf("problem %d: %w", number, err)
 		}
@@ -124,6 +127,9 @@ func (b bench) measure(ctx context.Context) (err error) {
 	var printed []printed
 	for number := b.first; number < b.first+b.shares; number++ {
 		p, err := b.printed(ctx, dir, number)
+		if ctx.Err() != nil {
+			break
+		}
 		if err != nil {
 			return fmt.Errorf("shares of problem %d: %w", number, err)
 		}
