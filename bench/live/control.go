@@ -60,9 +60,12 @@ const rounds = 400_000
 // computing returns a workflow of forty tasks that each compute for as long as estimated if nothing else does.
 func computing() *flow {
 	loop := fmt.Sprintf("i=0; while [ $i -lt %d ]; do i=$((i+1)); done", rounds)
-	began := time.Now()
-	_ = exec.Command("/bin/sh", "-c", loop).Run()
-	alone := math.Round(time.Since(began).Seconds()*100) / 100
+	alone := math.Inf(1) // the least of several, because other programs run now and then
+	for range 5 {
+		began := time.Now()
+		_ = exec.Command("/bin/sh", "-c", loop).Run()
+		alone = min(alone, math.Round(time.Since(began).Seconds()*100)/100)
+	}
 	w := new(flow)
 	for range 40 {
 		w.tasks = append(w.tasks, task{estimate: alone, command: []string{"/bin/sh", "-c", loop}})

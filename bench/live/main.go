@@ -79,6 +79,9 @@ func (b bench) measure(ctx context.Context) error {
 				return err
 			}
 			s.site = "slurm"
+			if err := s.follow(); err != nil {
+				return err
+			}
 		}
 		if err := s.start(ctx); err != nil {
 			return err
@@ -171,11 +174,12 @@ func (b bench) learn(ctx context.Context, s *stand) error {
 	if err := s.start(ctx); err != nil {
 		return err
 	}
+	w := computing()
 	stop := busy(ctx)
 	defer stop()
 	var off [2]float64
 	for i := range off {
-		r, err := s.compute(ctx, i)
+		r, err := s.compute(ctx, w, i)
 		if err != nil {
 			return err
 		}

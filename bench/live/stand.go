@@ -35,6 +35,13 @@ func (s *stand) start(ctx context.Context) error {
 	return err
 }
 
+// follow gives the user the environment of this process, in which Slurm's commands are found.
+func (s *stand) follow() error {
+	bin, err := filepath.Abs(s.bin)
+	s.Env = append(s.Env, "PATH="+bin+":"+os.Getenv("PATH"), "SLURM_CONF="+os.Getenv("SLURM_CONF"))
+	return err
+}
+
 // wished is the makespan that a run should have.
 const wished = 80 * time.Second
 
@@ -139,8 +146,7 @@ func (s *stand) execute(ctx context.Context, r *result, args []string) error {
 }
 
 // compute executes a computing workflow, whose estimates a quiet machine would meet.
-func (s *stand) compute(ctx context.Context, number int) (r result, err error) {
-	w := computing()
+func (s *stand) compute(ctx context.Context, w *flow, number int) (r result, err error) {
 	file := filepath.Join(s.Dir, "computing.json")
 	if err := w.write(file); err != nil {
 		return r, err
