@@ -111,6 +111,9 @@ func (s *stand) compare(ctx context.Context, number int, by float64) (r result, 
 // compare's last line of a run, which the client prints.
 var verdict = regexp.MustCompile(`plan \d+: (\S+) predicted, (\S+) taken \(.*\)(?:; ([0-9.e-]+)ch predicted, ([0-9.e-]+)ch billed)?`)
 
+// undone is what the client says of a budget that does not suffice.
+var undone = regexp.MustCompile(`the budget of \S+ leaves (\d+) of \d+ tasks undone`)
+
 // execute runs the client, and reads what it prints at the end of a run.
 func (s *stand) execute(ctx context.Context, r *result, args []string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
@@ -141,8 +144,11 @@ func (s *stand) execute(ctx context.Context, r *result, args []string) error {
 	r.billed, _ = strconv.ParseFloat(found[4], 64)
 	before, _, _ := strings.Cut(text.String(), found[0])
 	r.announced = strings.Contains(before, "deadline")
-	r.failed = r.exit != 0 && r.exit != 7
-	return nil
+	if left := undone.FindStringSubmatch(text.String()); left != nil {
+		r.announced = true
+		r.undone, err = strconv.Atoi(left[1])
+	}
+	return err
 }
 
 // compute executes a computing workflow, whose estimates a quiet machine would meet.
