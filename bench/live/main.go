@@ -107,15 +107,15 @@ func (b bench) measure(ctx context.Context) error {
 
 // A result is a run beside its plan and its control. Times are in seconds, costs in cpu-hours.
 type result struct {
-	run, tasks, cpus           int
-	site                       string
-	error                      float64
-	deadline, budget           float64
-	predicted, taken, control  float64
-	cost, billed               float64
-	exit                       int
-	undone                     int  // tasks that the budget leaves undone
-	announced                  bool // the client spoke of the deadline, or of tasks left undone, before the run's end
+	run, tasks, cpus          int
+	site                      string
+	error                     float64
+	deadline, budget          float64
+	predicted, taken, control float64
+	cost, billed              float64
+	exit                      int
+	undone                    int  // tasks that the budget leaves undone
+	announced                 bool // the client spoke of the deadline, or of tasks left undone, before the run's end
 }
 
 // near reports whether the run took as long as its control, within 5 % or 5 s.
