@@ -80,7 +80,8 @@ func (b bench) ask(ctx context.Context, dir, workflow string, pl *plan.Plan, fla
 		return x, err
 	}
 	var complaint bytes.Buffer
-	cmd := exec.CommandContext(ctx, b.player, append(append([]string{"-o", "json"}, flags...), file, workflow)...)
+	flags = append([]string{"-o", "json", "-reserve"}, flags...)
+	cmd := exec.CommandContext(ctx, b.player, append(flags, file, workflow)...)
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
