@@ -53,8 +53,8 @@ func TestExecute(t *testing.T) {
 	}
 	table := filepath.Join(dir, "w.csv")
 	var out, complaint bytes.Buffer
-	code := execute(context.Background(), []string{"-player", player, "-first", "8", "-problems", "1", "-shares", "1",
-		"-draws", "50", "-csv", table}, &out, &complaint)
+	code := execute(context.Background(), []string{"-player", player, "-first", "8", "-problems", "1", "-exact",
+		"-csv", table}, &out, &complaint)
 	if code > 1 || !strings.Contains(out.String(), "plans, executed as Corral executes them: 0 leave a task undone, 0 "+
 		"miss their deadline, 0 break their budget") {
 		t.Errorf("exit code %d: %s%s", code, out.String(), complaint.String())
