@@ -7,7 +7,8 @@
 //
 // Tasks sleep, and a run takes 60 to 120 s. In every second run the runtimes differ from their estimates by up to 30 %.
 // Without errors a run must end within 5 % or 5 s of its control; with errors it must keep its budget; if it misses
-// its deadline, the exit code must be 7, and 3 if the budget leaves tasks undone. The command uses a private corrald and leaves nothing behind.
+// its deadline, the exit code must be 7, and 3 if the budget leaves tasks undone. The command uses a private corrald and
+// leaves nothing behind.
 package main
 
 import (
@@ -138,26 +139,27 @@ func (r result) good() bool {
 }
 
 func (r result) String() string {
-	return fmt.Sprintf("run %d at %s, %d tasks, error %g: %.1f s (plan %.1f, control %.1f, deadline %.1f), %.4f ch (plan "+
-		"%.4f, budget %.4f), %d undone, exit code %d, announced %t: %t", r.run, r.site, r.tasks, r.error, r.taken, r.predicted,
-		r.control, r.deadline, r.billed, r.cost, r.budget, r.undone, r.exit, r.announced, r.good())
+	return fmt.Sprintf("run %d at %s, %d tasks, error %g: %.1f s (plan %.1f, control %.1f, deadline %.1f), "+
+		"%.4f ch (plan %.4f, budget %.4f), %d undone, exit code %d, announced %t: %t", r.run, r.site, r.tasks, r.error,
+		r.taken, r.predicted, r.control, r.deadline, r.billed, r.cost, r.budget, r.undone, r.exit, r.announced, r.good())
 }
 
 // judge writes the results and fails if a run is not as promised.
 func (b bench) judge(all []result) error {
 	var text bytes.Buffer
 	lines := csv.NewWriter(&text)
-	_ = lines.Write([]string{"run", "site", "tasks", "cpus", "error", "deadline_s", "predicted_s", "taken_s", "control_s",
-		"budget_ch", "predicted_ch", "billed_ch", "undone", "exit_code", "announced", "good"})
+	_ = lines.Write([]string{"run", "site", "tasks", "cpus", "error", "deadline_s", "predicted_s", "taken_s",
+		"control_s", "budget_ch", "predicted_ch", "billed_ch", "undone", "exit_code", "announced", "good"})
 	bad := 0
 	for _, r := range all {
 		if !r.good() {
 			bad++
 		}
 		number := func(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
-		_ = lines.Write([]string{strconv.Itoa(r.run), r.site, strconv.Itoa(r.tasks), strconv.Itoa(r.cpus), number(r.error),
-			number(r.deadline), number(r.predicted), number(r.taken), number(r.control), number(r.budget), number(r.cost),
-			number(r.billed), strconv.Itoa(r.undone), strconv.Itoa(r.exit), strconv.FormatBool(r.announced), strconv.FormatBool(r.good())})
+		_ = lines.Write([]string{strconv.Itoa(r.run), r.site, strconv.Itoa(r.tasks), strconv.Itoa(r.cpus),
+			number(r.error), number(r.deadline), number(r.predicted), number(r.taken), number(r.control), number(r.budget),
+			number(r.cost), number(r.billed), strconv.Itoa(r.undone), strconv.Itoa(r.exit),
+			strconv.FormatBool(r.announced), strconv.FormatBool(r.good())})
 	}
 	lines.Flush()
 	fmt.Fprintf(b.stdout, "%d of %d runs are as promised\n", len(all)-bad, len(all))
@@ -189,8 +191,8 @@ func (b bench) learn(ctx context.Context, s *stand) error {
 			return err
 		}
 		off[i] = r.taken/r.predicted - 1
-		fmt.Fprintf(b.stdout, "run %d: %.1f s predicted, %.1f s taken (%+.0f %%), exit code %d\n", i+1, r.predicted, r.taken,
-			100*off[i], r.exit)
+		fmt.Fprintf(b.stdout, "run %d: %.1f s predicted, %.1f s taken (%+.0f %%), exit code %d\n", i+1, r.predicted,
+			r.taken, 100*off[i], r.exit)
 	}
 	if math.Abs(off[1]) > max(0.1, math.Abs(off[0])/2) {
 		return corral.Errorf(corral.Failed, "the second prediction is off by %.0f %%, the first by %.0f %%", 100*off[1],

@@ -109,7 +109,8 @@ func (s *stand) compare(ctx context.Context, number int, by float64) (r result, 
 }
 
 // compare's last line of a run, which the client prints.
-var verdict = regexp.MustCompile(`plan \d+: (\S+) predicted, (\S+) taken \(.*\)(?:; ([0-9.e-]+)ch predicted, ([0-9.e-]+)ch billed)?`)
+var verdict = regexp.MustCompile(`plan \d+: (\S+) predicted, (\S+) taken \(.*\)` +
+	`(?:; ([0-9.e-]+)ch predicted, ([0-9.e-]+)ch billed)?`)
 
 // undone is what the client says of a budget that does not suffice.
 var undone = regexp.MustCompile(`the budget of \S+ leaves (\d+) of \d+ tasks undone`)

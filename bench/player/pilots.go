@@ -128,8 +128,8 @@ func (r *run) lifetime(p *pilot) seconds {
 }
 
 // until returns how long after the start of a pilot's job its workers leave. A pilot reserves a twentieth of its
-// walltime, at least two seconds and at most a minute, for an orderly end; before that tasks are cut two seconds early, or
-// a tenth of the time that is left if that is less.
+// walltime, at least two seconds and at most a minute, for an orderly end; before that tasks are cut two seconds early,
+// or a tenth of the time that is left if that is less.
 func (r *run) until(p *pilot) seconds {
 	if !r.reserve {
 		return p.Walltime - r.at[p.number].Margin

@@ -26,7 +26,8 @@ type result struct {
 func (r *run) schedule() (all []placement) {
 	for i, t := range r.tasks {
 		if t.done {
-			all = append(all, placement{Task: r.game.tasks[i].id, Pilot: t.where, Host: t.host, Start: t.start, End: t.end})
+			at := placement{Task: r.game.tasks[i].id, Pilot: t.where, Host: t.host, Start: t.start, End: t.end}
+			all = append(all, at)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b placement) int { return cmp.Compare(a.Start, b.Start) })

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// On a worker of two cpus with a task of 100 s, a task of one cpu and 8 s overtakes a task of two cpus at 15 s. At 25 s,
-// ten seconds later, the worker is kept free for it: it starts a hop after the long task has ended, at 119 s, before the
-// small ones that are left.
+// On a worker of two cpus with a task of 100 s, a task of one cpu and 8 s overtakes a task of two cpus at 15 s. At 25 s
+// the worker is kept free for it: it starts a hop after the long task has ended, at 119 s, before the small ones that
+// are left.
 func TestWorkerIsKeptForAnOvertakenTask(t *testing.T) {
 	t.Parallel()
 	tasks := tasksOf(false, 100, 90, 8, 8, 8, 8)

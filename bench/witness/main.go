@@ -7,9 +7,9 @@
 //	go run ./witness -player PROGRAM -problems 20         # in bench/
 //	go run ./witness -player PROGRAM -first 7 -problems 1 -keep DIR
 //
-// Each plan is executed twice: as Corral executes plans today, which submits a later pilot by the clock and matches tasks
-// without regard to the speed of a site; and as the contract has it, by which a later pilot is submitted when its first
-// tasks are nearly ready, and a task is only given to a worker that stays long enough for it.
+// Each plan is executed twice: as Corral executes plans today, which submits a later pilot by the clock and matches
+// tasks without regard to the speed of a site; and as the contract has it, by which a later pilot is submitted when its
+// first tasks are nearly ready, and a task is only given to a worker that stays long enough for it.
 //
 // The player shares no code with Corral. Problems are of three kinds: those of the planner's own tests, workflows with
 // heavy tails, and published workflows (-data). A quarter have pilots that are present already, some of which run
@@ -88,7 +88,7 @@ type result struct {
 	execution                   // as Corral executes plans today
 	agreed        execution     // as the contract for plans has it
 	beside        float64       // executed cost ÷ that of the best list schedule within the deadline; 0: there is none
-	solvable      string        // for a goal without a plan: a list schedule that reaches it, or the plan; "": none is known
+	solvable      string        // for a goal without a plan: a list schedule or a plan that reaches it; "": none
 }
 
 // An execution compares a plan with what the player makes of it.
@@ -205,8 +205,8 @@ func (b bench) problem(ctx context.Context, dir string, number int) (all []resul
 				return nil, err
 			}
 		}
-		r := result{seed: number, number: i, kind: kind, goal: goals[i].Goal, from: goals[i].from, tasks: len(p.Work.Tasks),
-			pilots: len(pl.Pilots), took: time.Since(began), refused: !pl.Feasible}
+		r := result{seed: number, number: i, kind: kind, goal: goals[i].Goal, from: goals[i].from,
+			tasks: len(p.Work.Tasks), pilots: len(pl.Pilots), took: time.Since(began), refused: !pl.Feasible}
 		if pl.Feasible {
 			x, err := b.play(ctx, dir, file, pl, &r)
 			if err != nil {
@@ -253,6 +253,6 @@ func (b bench) complain(r *result) {
 	if r.goal.Budget != nil {
 		budget = r.goal.Budget.String()
 	}
-	fmt.Fprintf(b.stdout, "%s, goal %d, %s, deadline %s, budget %s, by %s: %s (makespan %.4f, cost %.4f)\n", name(r.seed, r.kind), r.number,
-		r.goal.Objective, time.Duration(r.goal.Deadline), budget, r.from, what, r.makespan, r.cost)
+	fmt.Fprintf(b.stdout, "%s, goal %d, %s, deadline %s, budget %s, by %s: %s (makespan %.4f, cost %.4f)\n",
+		name(r.seed, r.kind), r.number, r.goal.Objective, time.Duration(r.goal.Deadline), budget, r.from, what, r.makespan, r.cost)
 }

@@ -134,9 +134,10 @@ func (x answer) beside(pl *plan.Plan) (e execution) {
 	if e.cost = 1; x.Play.Cost.Amount > 0 || pl.Cost.Money > 0 { // the present pilots may suffice
 		e.cost = x.Play.Cost.Amount.Units() / pl.Cost.Money.Units()
 	}
+	budget := pl.Goal.Budget
 	over := func(executed, bound float64) bool { return executed > bound*(1+tolerance) }
 	e.late = pl.Goal.Deadline > 0 && over(*x.Play.Makespan, time.Duration(pl.Goal.Deadline).Seconds())
-	e.overBudget = pl.Goal.Budget != nil && over(x.Play.Cost.Amount.Units(), pl.Goal.Budget.Money.Units())
+	e.overBudget = budget != nil && over(x.Play.Cost.Amount.Units(), budget.Money.Units())
 	return e
 }
 
@@ -179,8 +180,8 @@ func (r *result) judge(s solution, rivals []rival) {
 // "".
 func solves(goal plan.Goal, rivals []rival, met []solution) string {
 	within := func(makespan corral.Seconds, money cost.Money, cpus int) bool {
-		return (goal.Deadline == 0 || makespan <= goal.Deadline) && (goal.Budget == nil || money <= goal.Budget.Money) &&
-			(goal.MaxCPUs == 0 || cpus <= goal.MaxCPUs)
+		return (goal.Deadline == 0 || makespan <= goal.Deadline) &&
+			(goal.Budget == nil || money <= goal.Budget.Money) && (goal.MaxCPUs == 0 || cpus <= goal.MaxCPUs)
 	}
 	for _, x := range rivals {
 		if within(x.Makespan, x.Cost, x.Pilots*x.CPUs) {

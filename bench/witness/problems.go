@@ -84,7 +84,8 @@ func (s *source) problem(number int) (p plan.Problem, kind string, err error) {
 		p.Work.Tasks = slices.Clone(p.Work.Tasks)
 		by := []time.Duration{1, 10, 60}[rng.IntN(3)] // some were run on small inputs
 		for i := range p.Work.Tasks {
-			p.Work.Tasks[i].Runtime = min(by*p.Work.Tasks[i].Runtime, longest)
+			t := p.Work.Task(i)
+			t.Runtime = min(by*t.Runtime, longest)
 		}
 		p.Sites, p.Cluster = sites(rng), cluster
 	}
@@ -152,8 +153,8 @@ func sites(rng *rand.Rand) (all []plan.Site) {
 				Billing: []cost.Billing{{}, {}, {Period: time.Minute}, {Period: time.Hour},
 					{Minimum: 10 * time.Minute, Period: time.Second}}[rng.IntN(5)]}}
 		if rng.IntN(4) == 0 { // whole hosts
-			s.Tariff.Rate.Per = cost.HostHour
-			s.Tariff.Rate.Price *= cost.Money(cpus)
+			rate := &s.Tariff.Rate
+			rate.Per, rate.Price = cost.HostHour, rate.Price*cost.Money(cpus)
 		}
 		if rng.IntN(3) == 0 {
 			s.Speed = []plan.Speed{0.5, 0.7, 0.9}[rng.IntN(3)]

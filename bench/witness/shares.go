@@ -113,8 +113,8 @@ func (b bench) compare(all []printed) error {
 			good++
 		}
 	}
-	fmt.Fprintf(b.stdout, "%d of %d plans print shares within %g points of %d fresh outcomes\n", good, len(off), 100*near,
-		b.draws)
+	fmt.Fprintf(b.stdout, "%d of %d plans print shares within %g points of %d fresh outcomes\n", good, len(off),
+		100*near, b.draws)
 	if float64(good) < 0.95*float64(len(off)) {
 		return corral.Errorf(corral.Failed, "only %d of %d plans print true shares", good, len(off))
 	}
