@@ -7,8 +7,8 @@
 //
 // Tasks sleep, and a run takes 60 to 120 s. In every second run the runtimes differ from their estimates by up to 30 %.
 // Without errors a run must end within 5 % or 5 s of its control; with errors it must keep its budget; if it misses
-// its deadline, the exit code must be 7, and 3 if the budget leaves tasks undone. The command uses a private corrald and
-// leaves nothing behind.
+// its deadline, the exit code must be 7, and 3 if the budget leaves tasks undone. The command uses a private corrald
+// and leaves nothing behind.
 package main
 
 import (
@@ -141,7 +141,8 @@ func (r result) good() bool {
 func (r result) String() string {
 	return fmt.Sprintf("run %d at %s, %d tasks, error %g: %.1f s (plan %.1f, control %.1f, deadline %.1f), "+
 		"%.4f ch (plan %.4f, budget %.4f), %d undone, exit code %d, announced %t: %t", r.run, r.site, r.tasks, r.error,
-		r.taken, r.predicted, r.control, r.deadline, r.billed, r.cost, r.budget, r.undone, r.exit, r.announced, r.good())
+		r.taken, r.predicted, r.control, r.deadline, r.billed, r.cost, r.budget, r.undone, r.exit, r.announced,
+		r.good())
 }
 
 // judge writes the results and fails if a run is not as promised.
@@ -157,8 +158,8 @@ func (b bench) judge(all []result) error {
 		}
 		number := func(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
 		_ = lines.Write([]string{strconv.Itoa(r.run), r.site, strconv.Itoa(r.tasks), strconv.Itoa(r.cpus),
-			number(r.error), number(r.deadline), number(r.predicted), number(r.taken), number(r.control), number(r.budget),
-			number(r.cost), number(r.billed), strconv.Itoa(r.undone), strconv.Itoa(r.exit),
+			number(r.error), number(r.deadline), number(r.predicted), number(r.taken), number(r.control),
+			number(r.budget), number(r.cost), number(r.billed), strconv.Itoa(r.undone), strconv.Itoa(r.exit),
 			strconv.FormatBool(r.announced), strconv.FormatBool(r.good())})
 	}
 	lines.Flush()
