@@ -112,7 +112,7 @@ func (s *stand) compare(ctx context.Context, number int, by float64) (r result, 
 var verdict = regexp.MustCompile(`plan \d+: (\S+) predicted, (\S+) taken \(.*\)` +
 	`(?:; ([0-9.e-]+)ch predicted, ([0-9.e-]+)ch billed)?`)
 
-// undone is what the client says of a budget that does not suffice.
+// undone matches the client's line about a budget that does not suffice.
 var undone = regexp.MustCompile(`the budget of \S+ leaves (\d+) of \d+ tasks undone`)
 
 // execute runs the client, and reads what it prints at the end of a run.

@@ -254,6 +254,6 @@ func (b bench) complain(r *result) {
 		budget = r.goal.Budget.String()
 	}
 	fmt.Fprintf(b.stdout, "%s, goal %d, %s, deadline %s, budget %s, by %s: %s (makespan %.4f, cost %.4f)\n",
-		name(r.seed, r.kind), r.number, r.goal.Objective, time.Duration(r.goal.Deadline), budget, r.from, what, r.makespan,
-		r.cost)
+		name(r.seed, r.kind), r.number, r.goal.Objective, time.Duration(r.goal.Deadline), budget, r.from, what,
+		r.makespan, r.cost)
 }
