@@ -76,7 +76,7 @@ crashes := Kill|Restart|Survives
 crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
 .PHONY: help build deb bin/test/plain bin/test/race networks debian htcondor slurm peers prometheus demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
-	test-arm64 test-mutants bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-witness bench-schedules bench-thesis bench-shim bench-streams bench-load bench-relay bench-sites bench-ensembles bench-traces bench-slots lint fmt clean
+	test-arm64 test-mutants bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-witness bench-live bench-schedules bench-thesis bench-shim bench-streams bench-load bench-relay bench-sites bench-ensembles bench-traces bench-slots lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' Makefile
@@ -201,9 +201,12 @@ bench-growth: ## workflows of a thousand to a million tasks, read, ranked and dr
 bench-evidence: ## the planner's claims: figures, with plots and tables in docs/bench; INSTANCES names published workflows
 	$(GO) run ./bench/evidence -out docs/bench $(if $(INSTANCES),-instances $(INSTANCES))
 
-bench-witness: ## 400 plans of drawn problems, executed by a player that shares no code with Corral, beside what they say
+bench-witness: ## 1,000 plans and 100 of shares, executed by a player that shares no code with Corral; DATA has published workflows
 	$(GO) build -o bin/player ./bench/player
-	$(GO) run ./bench/witness -player bin/player -csv docs/bench/witness.csv
+	$(GO) run ./bench/witness -player bin/player -problems 92 -shares 110 $(if $(DATA),-data $(DATA)) -csv docs/bench/witness.csv
+
+bench-live: build ## RUNS runs of a minute or two by `run --auto`, each beside a control; SLURM=1: on a real Slurm
+	$(GO) run ./bench/live -runs $(or $(RUNS),4) $(if $(SLURM),-slurm) -csv docs/bench/live$(if $(SLURM),-slurm).csv
 
 bench-ensembles: ## algorithms for ensembles beside the published figures; LONG=1: as large as published, for hours
 	$(GO) run ./bench/ensembles $(if $(LONG),-long)

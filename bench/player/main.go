@@ -40,6 +40,9 @@
 // It may have all fields of the plan's assumed.queues; those that are missing keep the plan's values. Times are in
 // seconds, memory 0 is not limited, and whole nodes take one host each.
 //
+// With -rivals the program ignores the plan's pilots and looks for the best list schedules on equal pilots at the sites
+// that the plan assumes: those that no other one excels in both makespan and cost.
+//
 // The exit code is 1 if the play strands a task, misses the deadline, breaks the budget or violates the nodes, else 0;
 // the draws do not count. It is 2 for input that cannot be played.
 package main
@@ -74,6 +77,8 @@ type settings struct {
 	margin    time.Duration // negative: each site's own
 	rules     rules
 	lottery   lottery
+	rivals    bool // print list schedules instead
+	trace     bool // also print where each task ran
 }
 
 // execute runs one command line and returns its exit code.
@@ -84,6 +89,11 @@ func execute(args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	var rep *report
+	if err == nil && set.rivals {
+		if err = set.printRivals(files[0], files[1], stdout); err == nil {
+			return 0
+		}
+	}
 	if err == nil {
 		rep, err = set.judge(files[0], files[1])
 	}
@@ -122,6 +132,14 @@ func (set *settings) parse(args []string, stderr io.Writer) ([]string, error) {
 	f.Float64Var(&set.lottery.error, "error", 0, "standard `deviation` of the logarithm of runtimes in draws")
 	f.Uint64Var(&set.lottery.seed, "seed", 1, "`number` that determines the draws")
 	f.IntVar(&set.lottery.number, "draws", 0, "`number` of draws; with -error 1000 by default")
+	f.BoolVar(&set.rules.unscaled, "unscaled", false,
+		"match tasks by estimates for hosts of speed 1, without transfers")
+	f.BoolVar(&set.rules.reserve, "reserve", false,
+		"let workers leave when those of real pilots do, whatever the plan says")
+	f.BoolVar(&set.rules.punctual, "punctual", false,
+		"submit later pilots at their planned times, whatever the run does")
+	f.BoolVar(&set.trace, "trace", false, "add the place and the time of each task to the JSON")
+	f.BoolVar(&set.rivals, "rivals", false, "print the best list schedules at the plan's sites, as JSON")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			f.SetOutput(stderr)
@@ -154,7 +172,10 @@ func (set *settings) judge(planFile, workflowFile string) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep.Play = g.play(luck{}).result()
+	played := g.play(luck{})
+	if rep.Play = played.result(); set.trace {
+		rep.Play.Schedule = played.schedule()
+	}
 	if set.lottery.number > 0 {
 		rep.Draws = g.lots(set.lottery)
 	}

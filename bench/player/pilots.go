@@ -30,6 +30,7 @@ type pilot struct {
 	resting   seconds // since when it has had no task
 	woken     seconds // the latest time at which it wanted a decision
 	running   int     // tasks
+	turn      int     // number of its submission; those that were present come first
 	hosts     []*host // none before its workers are there
 	late      bool    // it has been counted as a violation
 }
@@ -40,6 +41,8 @@ type host struct {
 	free  resources // not taken by its tasks
 	freed seconds   // when a task last ended here
 	tasks []int     // those that it runs, or is about to start
+
+	keptFor int // the only task that it takes; -1: any
 }
 
 // A held counts the resources that the pilots of a queue hold.
@@ -55,7 +58,7 @@ func (r *run) enter() {
 	for i, q := range r.game.pilots {
 		s := r.at[i]
 		r.pilots = append(r.pilots, &pilot{request: q, number: i, site: s.Site, speed: speedOf(s.Speed),
-			patient: r.idle, started: never, ended: never, woken: never})
+			patient: r.idle + q.patience(), started: never, ended: never, woken: never})
 		if r.queues[s] == nil {
 			r.queues[s] = new(held)
 			if len(s.Nodes) > 0 {
@@ -79,6 +82,18 @@ func (r *run) enter() {
 			r.push(r.lastBegun(p), expired, p, 0)
 		}
 	}
+}
+
+// patience returns how much longer than others a pilot stays without work: one that replaces another may start before
+// the place of that one is free, and one that was submitted early before its work is due.
+func (q request) patience() seconds {
+	switch {
+	case q.Follows != nil:
+		return q.Start - q.Submit
+	case q.Early:
+		return q.Ready - q.Submit
+	}
+	return 0
 }
 
 // lastBegun returns when a present pilot leaves: at its end, but not before the tasks that it runs already have ended.
@@ -109,7 +124,19 @@ func (r *run) capable(p *pilot, i int) bool {
 // lifetime returns how long the workers of a pilot of the plan are there.
 func (r *run) lifetime(p *pilot) seconds {
 	s := r.at[p.number]
-	return p.Walltime - s.Margin - s.Overhead
+	return r.until(p) - s.Overhead
+}
+
+// until returns how long after the start of a pilot's job its workers leave. A pilot reserves a twentieth of its
+// walltime, at least two seconds and at most a minute, for an orderly end; before that tasks are cut two seconds early,
+// or a tenth of the time that is left if that is less.
+func (r *run) until(p *pilot) seconds {
+	if !r.reserve {
+		return p.Walltime - r.at[p.number].Margin
+	}
+	left := p.Walltime - min(60*second, max(2*second, p.Walltime/20))
+	overhead := r.at[p.number].Overhead
+	return left - min(2*second, (left-overhead)/10)
 }
 
 // begin starts the job of a pilot whose wait is over, if its queue has room and runs pilots at that time. Otherwise it
@@ -146,7 +173,7 @@ func (r *run) begin(p *pilot) {
 	}
 	q.cpus += p.Hosts * p.CPUs
 	p.state, p.started = coming, r.now
-	p.cut = r.now + p.Walltime - s.Margin
+	p.cut = r.now + r.until(p)
 	p.resting = r.now + s.Overhead
 	r.push(r.now+s.Overhead, joined, p, 0)
 	r.push(p.cut, expired, p, 0)
@@ -165,7 +192,7 @@ func (r *run) join(p *pilot) {
 	}
 	p.state = serving
 	for range p.Hosts {
-		p.hosts = append(p.hosts, &host{pilot: p, free: p.bounded(), freed: -1})
+		p.hosts = append(p.hosts, &host{pilot: p, free: p.bounded(), freed: -1, keptFor: -1})
 	}
 	if !p.free {
 		p.rest(r)
@@ -268,6 +295,11 @@ func (r *run) expire(p *pilot) {
 
 // depart makes a pilot take no more tasks and end its job.
 func (r *run) depart(p *pilot) {
+	for _, h := range p.hosts {
+		if h.keptFor >= 0 {
+			r.release(h.keptFor)
+		}
+	}
 	p.state, p.ended = leaving, r.now+r.leave
 	r.push(p.ended, over, p, 0)
 }

@@ -38,7 +38,8 @@ type request struct {
 	Walltime seconds `json:"walltime_s"`
 	Submit   seconds `json:"submit_s"`
 	Start    seconds `json:"start_s"`    // Submit and the wait that the plan assumes
-	Ready    seconds `json:"ready_s"`    // not used: the overhead of the site counts
+	Ready    seconds `json:"ready_s"`    // used only by pilots that are early: the overhead of the site counts
+	Early    bool    `json:"early"`      // it may come before there is work for it
 	MinStay  seconds `json:"min_stay_s"` // after its start it stays this long, also without work
 	Follows  *int    `json:"follows"`    // the pilot that it replaces; its submission moves with the start of that one
 	Hedges   *int    `json:"hedges"`     // of the two, the one whose workers come later is withdrawn
@@ -132,9 +133,10 @@ type transfer struct {
 type placement struct {
 	Task     string  `json:"task"`
 	Pilot    int     `json:"pilot"`
+	Host     int     `json:"host"`
 	Start    seconds `json:"start_s"`
 	End      seconds `json:"end_s"`
-	Transfer seconds `json:"transfer_s"`
+	Transfer seconds `json:"transfer_s,omitzero"`
 }
 
 // readPlan reads a plan, or the REST resource that contains one.

@@ -16,6 +16,10 @@ type rules struct {
 	start  seconds // start margin: a task must end this long before its worker leaves
 	clock  bool    // later pilots are submitted by the clock, not by the run's progress
 	factor float64 // for the assumed waits
+
+	reserve  bool // workers leave when those of real pilots do, not by the plan's margin
+	unscaled bool // workers are matched as if they had speed 1 and files took no time
+	punctual bool // later pilots are submitted at their planned times, even if their tasks are late
 }
 
 // A game is a plan with its workflow and its sites, ready to be played any number of times.
@@ -25,6 +29,7 @@ type game struct {
 	pilots   []request // in the order of the plan
 	first    [][]int   // :: pilot → the tasks that it was requested for, by the schedule
 	at       []*site   // :: pilot → its queue
+	sites    map[place]*site
 	present  []present
 	begun    []resumption        // the tasks that run on them
 	transfer map[string]transfer // :: site → the way of files
@@ -60,6 +65,7 @@ type run struct {
 	running   int     // tasks that a worker has
 	nextStart seconds // earliest start by the cluster's rate
 	instant   int     // number of the instant, which dates forecasts
+	submits   int     // pilots submitted so far
 	tally
 }
 
@@ -77,9 +83,14 @@ type progress struct {
 	ready    seconds // since when no parent is missing, or since it was cut off
 	on       *host   // nil: no worker has it
 	expected seconds // its end by its estimate, while a worker has it
+	start    seconds // of the latest execution, on the host of this number of this pilot
+	where    int
+	host     int
 	end      seconds // once it is done
 	life     int     // number of its executions; an event of an earlier one is void
 	done     bool
+	since    seconds // since when later tasks have been overtaking it; never: they have not
+	kept     *host   // kept free for it; nil: none
 	forecast seconds // of its readiness, valid at the instant asked
 	fixed    seconds // the part of the forecast that does not move
 	asked    int
@@ -90,6 +101,7 @@ func (g *game) play(l luck) *run {
 	r := &run{game: g, luck: l, tasks: make([]progress, len(g.tasks)), left: len(g.tasks), unstarted: len(g.tasks),
 		queues: map[*site]*held{}}
 	for i, t := range g.tasks {
+		r.tasks[i].since = never
 		if r.tasks[i].missing = len(t.parents); r.tasks[i].missing == 0 {
 			r.queue = append(r.queue, i)
 		}
@@ -108,11 +120,13 @@ func (g *game) play(l luck) *run {
 func (r *run) step() {
 	r.now = r.events[0].at
 	r.instant++
+	r.dismiss() // a pilot whose time without work is over takes none that becomes ready at this instant
 	for len(r.events) > 0 && r.events[0].at == r.now {
 		e := heap.Pop(&r.events).(event)
 		switch e.kind {
 		case ended:
 			r.finish(e.number, e.life)
+			r.match() // before other tasks end at this instant, and before other workers come
 		case expired:
 			r.expire(e.pilot)
 		case over:
@@ -132,15 +146,20 @@ func (r *run) step() {
 	r.force()
 }
 
-// finish ends an execution of a task. Its children become ready when all of their parents are done.
+// finish ends an execution of a task. Its worker takes the next ready task; then the children become ready whose other
+// parents are done.
 func (r *run) finish(i, life int) {
 	t := &r.tasks[i]
 	if t.on == nil || t.life != life {
 		return
 	}
+	h := t.on
 	r.free(i)
 	t.done, t.end = true, r.now
 	r.left--
+	if h.pilot.state == serving {
+		r.fill(h)
+	}
 	for _, c := range r.game.tasks[i].children {
 		if r.tasks[c].missing--; r.tasks[c].missing == 0 {
 			r.enqueue(c)
@@ -168,10 +187,11 @@ func (r *run) enqueue(i int) {
 	r.queue = slices.Insert(r.queue, at, i)
 }
 
-// byRank orders tasks by upward rank, the highest first; ties by topological order.
+// byRank orders tasks by upward rank, the highest first; ties by the time since when they have been ready, then by
+// topological order.
 func (r *run) byRank(i, j int) int {
 	a, b := &r.game.tasks[i], &r.game.tasks[j]
-	return cmp.Or(cmp.Compare(b.rank, a.rank), a.position-b.position)
+	return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(r.tasks[i].ready, r.tasks[j].ready), a.position-b.position)
 }
 
 // forecastOf returns when a task will be ready if every task from now on starts as soon as its parents are done. Cpus
@@ -202,65 +222,6 @@ func (r *run) forecastOf(i int) (at, fixed seconds) {
 	}
 	t.forecast, t.fixed, t.asked = at, fixed, r.instant
 	return at, fixed
-}
-
-// match gives ready tasks to workers, the highest rank first: each to the free place with the least remaining time in
-// which it fits, with the start margin. A task that fits nowhere waits, and others may overtake it.
-func (r *run) match() {
-	var open []*host // workers with a free cpu, which every task needs
-	for _, p := range r.pilots {
-		if p.state == serving {
-			for _, h := range p.hosts {
-				if h.free.CPUs > 0 {
-					open = append(open, h)
-				}
-			}
-		}
-	}
-	kept := r.queue[:0]
-	var failed []int // tasks that fitted nowhere; no task that needs as much can fit, either
-	for _, i := range r.queue {
-		if len(open) == 0 || slices.ContainsFunc(failed, func(j int) bool { return r.demands(i, j) }) {
-			kept = append(kept, i)
-			continue
-		}
-		h := r.best(open, i)
-		if h == nil {
-			kept = append(kept, i)
-			if len(failed) < 16 { // a longer list would cost more than it saves
-				failed = append(failed, i)
-			}
-			continue
-		}
-		r.assign(i, h)
-		if h.free.CPUs == 0 {
-			open = slices.DeleteFunc(open, func(o *host) bool { return o == h })
-		}
-	}
-	r.queue = kept
-}
-
-// demands reports whether task i needs at least as much as task j of everything.
-func (r *run) demands(i, j int) bool {
-	a, b := &r.game.tasks[i], &r.game.tasks[j]
-	return b.needs.fitIn(a.needs) && a.estimate >= b.estimate && a.bytes >= b.bytes &&
-		r.tasks[i].ready >= r.tasks[j].ready
-}
-
-// best returns the place for a task, or nil. Of places with equal remaining time it takes the one that keeps the least
-// resources free, then the first one.
-func (r *run) best(open []*host, i int) (best *host) {
-	t := &r.game.tasks[i]
-	for _, h := range open {
-		if !t.needs.fitIn(h.free) || r.startOn(h, i)+r.takes(h, i, 1)+r.start > h.pilot.cut {
-			continue
-		}
-		if best == nil || cmp.Or(cmp.Compare(h.pilot.cut, best.pilot.cut), h.free.CPUs-best.free.CPUs,
-			h.free.GPUs-best.free.GPUs, h.free.MemoryMiB-best.free.MemoryMiB) < 0 {
-			best = h
-		}
-	}
-	return best
 }
 
 // startOn returns when a task would start on a worker that gets it now: a hop after it was ready, and a hop from now,
@@ -298,6 +259,7 @@ func (r *run) assign(i int, h *host) {
 	if r.gap > 0 {
 		r.nextStart = start + r.gap
 	}
+	r.tasks[i].start = start
 	r.book(i, h, start+r.takes(h, i, 1), start+r.takes(h, i, factor))
 }
 
@@ -305,6 +267,7 @@ func (r *run) assign(i int, h *host) {
 func (r *run) book(i int, h *host, expected, end seconds) {
 	t := &r.tasks[i]
 	t.on, t.expected, t.life = h, expected, t.life+1
+	t.where, t.host = h.pilot.number, slices.Index(h.pilot.hosts, h)
 	h.free = h.free.minus(r.game.tasks[i].needs)
 	h.tasks = append(h.tasks, i)
 	h.pilot.running++

@@ -33,7 +33,7 @@ func newGame(p *plan, tasks []task, sites map[place]*site, set rules) (*game, er
 		set.gap = seconds(float64(second) / a.Rate)
 	}
 	g := &game{rules: set, tasks: tasks, pilots: p.Pilots, present: a.Present, goal: p.Goal, unit: p.Cost.Unit,
-		first: make([][]int, len(p.Pilots)), transfer: map[string]transfer{}}
+		sites: sites, first: make([][]int, len(p.Pilots)), transfer: map[string]transfer{}}
 	for i, q := range p.Pilots {
 		s := sites[place{q.Site, q.Queue}]
 		g.at = append(g.at, s)

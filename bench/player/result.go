@@ -18,6 +18,20 @@ type result struct {
 	tally
 	Stranded []stranded `json:"stranded"`
 	Pilots   []outcome  `json:"pilots"`
+	// Where each task ran. A pilot that was present has the next number after those of the plan.
+	Schedule []placement `json:"schedule,omitempty"`
+}
+
+// schedule returns the executions of all tasks that are done, by their start.
+func (r *run) schedule() (all []placement) {
+	for i, t := range r.tasks {
+		if t.done {
+			at := placement{Task: r.game.tasks[i].id, Pilot: t.where, Host: t.host, Start: t.start, End: t.end}
+			all = append(all, at)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b placement) int { return cmp.Compare(a.Start, b.Start) })
+	return all
 }
 
 // A stranded is a task that did not finish.

@@ -33,7 +33,7 @@ func (r *run) submitDue() {
 		if !ok {
 			continue
 		}
-		if later := p.Submit > 0 || p.Follows != nil; at <= r.now && later && !r.clock {
+		if later := p.Submit > 0 || p.Follows != nil; at <= r.now && later && !r.clock && !r.punctual {
 			if r.unstarted == 0 {
 				continue // only running tasks are left
 			}
@@ -70,7 +70,7 @@ func (r *run) needed(p *pilot, lead seconds) (at seconds, ok bool) {
 		}
 		waiting = true
 		ready, fixed := r.forecastOf(i)
-		if ready-lead <= r.now {
+		if ready-lead <= r.now+second { // corrald looks every second
 			return r.now, true
 		}
 		if fixed-lead > r.now {
@@ -126,7 +126,8 @@ func (r *run) submit(p *pilot) {
 		}
 		return
 	}
-	p.state, p.submitted = queued, r.now
+	r.submits++
+	p.state, p.submitted, p.turn = queued, r.now, r.submits
 	r.queues[s].live++
 	wait := p.Start - p.Submit // as assumed, whenever it is submitted
 	if s.Wait != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -14,32 +13,10 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/bench/rig"
 	"github.com/corral-pilot/corral/internal/service/personal"
 	"github.com/corral-pilot/corral/workflow"
 )
-
-// A batch is a real Slurm on this machine, created by scripts/slurm, with nodes of one CPU. Its commands are in PATH.
-type batch struct{ dir string }
-
-// startBatch starts the Slurm. The caller must end it, even if there is an error.
-func startBatch(ctx context.Context, dir string, nodes int) (batch, error) {
-	s := batch{dir}
-	cmd := exec.CommandContext(ctx, "scripts/slurm", "start", dir)
-	cmd.Env = append(os.Environ(), "NODES="+strconv.Itoa(nodes), "CPUS=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return s, fmt.Errorf("scripts/slurm, which must be run in the project's folder: %w: %.500s", err, out)
-	}
-	settings, err := os.ReadFile(filepath.Join(dir, "env"))
-	if err != nil {
-		return s, err
-	}
-	_, rest, _ := strings.Cut(string(settings), "PATH='")
-	bin, _, _ := strings.Cut(rest, "'")
-	return s, errors.Join(os.Setenv("PATH", bin+":"+os.Getenv("PATH")),
-		os.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf")))
-}
-
-func (s batch) end() error { return exec.Command("scripts/slurm", "stop", s.dir).Run() }
 
 // look is the interval for polling the queue, which delays each task by at most that.
 const look = 500 * time.Millisecond
@@ -161,8 +138,8 @@ func (b bench) both(ctx context.Context, wf *workflow.Workflow) (alone, pilots t
 		return 0, 0, err
 	}
 	defer os.RemoveAll(dir)
-	s, err := startBatch(ctx, dir, b.slurm)
-	defer func() { err = errors.Join(err, s.end()) }()
+	s, err := rig.StartSlurm(ctx, dir, b.slurm, 1)
+	defer func() { err = errors.Join(err, s.End()) }()
 	if err != nil {
 		return 0, 0, err
 	}

@@ -1,47 +1,52 @@
 // Command witness plans drawn problems and lets the independent player (bench/player) execute the plans: with runtimes
-// and waits exactly as estimated, does every task end, when and at what cost, compared with what the plan says?
+// and waits exactly as estimated, does every task end, when and at what cost, compared with what the plan says? It also
+// compares each plan with the best list schedule of the player, and the shares that plans print with the shares of
+// outcomes that the player draws.
 //
-//	make bench-witness                              # 400 plans, two minutes
-//	go run ./witness -player PROGRAM -problems 150  # in bench/
+//	make bench-witness                                    # 1,000 plans and 100 plans with shares
+//	go run ./witness -player PROGRAM -problems 20         # in bench/
+//	go run ./witness -player PROGRAM -first 7 -problems 1 -keep DIR
 //
-// A quarter of the problems have pilots that are present already, some of which run tasks.
+// Each plan is executed twice: as Corral executes plans today, which submits a later pilot by the clock and matches
+// tasks without regard to the speed of a site; and as the contract has it, by which a later pilot is submitted when its
+// first tasks are nearly ready, and a task is only given to a worker that stays long enough for it.
 //
-// The player shares no code with Corral. It matches by the documented rule and starts no task in advance on a busy
-// worker, as Corral does, so that single tasks change their places. Deadlines and budgets are those that another plan
-// just meets, without any slack; a plan that the player executes a little later or dearer therefore misses them.
+// The player shares no code with Corral. Problems are of three kinds: those of the planner's own tests, workflows with
+// heavy tails, and published workflows (-data). A quarter have pilots that are present already, some of which run
+// tasks. Deadlines and budgets are those that another plan just meets, without any slack, or those of the best list
+// schedule; a plan that the player executes a little later or dearer therefore misses them.
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/bench/rig"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner"
 	"github.com/corral-pilot/corral/plan/planner/montecarlo"
-	"github.com/corral-pilot/corral/plan/plantest"
-	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
 // A bench specifies what to plan, and how.
 type bench struct {
 	player   string // the program
+	first    int
 	problems int
+	shares   int // problems whose plans print shares
+	draws    int // outcomes that the player draws of each
+	data     string
 	out      string // file for the results, as CSV; "": none
+	keep     string // directory for the plans that do not come true; "": none
+	exact    bool   // plans trust the estimates
+	source   source
 	stdout   io.Writer
 }
 
@@ -53,12 +58,18 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("witness", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&b.player, "player", "", "`program` that executes the plans")
-	flags.IntVar(&b.problems, "problems", 60, "`number` of problems, each with seven goals")
+	flags.IntVar(&b.first, "first", 0, "`number` of the first problem")
+	flags.IntVar(&b.problems, "problems", 60, "`number` of problems, each with about ten goals")
+	flags.IntVar(&b.shares, "shares", 0, "`number` of problems whose plans print shares of outcomes, one plan each")
+	flags.IntVar(&b.draws, "draws", 2000, "`number` of outcomes that the player draws for each of these plans")
+	flags.StringVar(&b.data, "data", "", "`directory` of published workflows; by default there are none")
 	flags.StringVar(&b.out, "csv", "", "`file` for the result of each plan")
+	flags.StringVar(&b.keep, "keep", "", "`directory` for the plans that do not come true, with their workflows")
+	flags.BoolVar(&b.exact, "exact", false, "make plans that trust the estimates; by default they allow for errors")
 	if err := flags.Parse(args); err != nil {
 		return rig.Misuse
 	}
-	if b.player == "" || b.problems < 1 || flags.NArg() > 0 {
+	if b.player == "" || b.problems+b.shares < 1 || b.draws < 1 || flags.NArg() > 0 {
 		fmt.Fprintln(stderr, "witness: it needs -player, and at least one problem")
 		return rig.Misuse
 	}
@@ -67,211 +78,182 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // A result compares a plan with its execution by the player. Durations are in seconds.
 type result struct {
-	seed             int
-	goal             plan.Goal
-	tasks, pilots    int
-	took             time.Duration // for planning
-	stranded         bool
-	makespan, cost   float64 // executed ÷ planned
-	late, overBudget bool
+	seed, number  int // of the problem, and of its goal
+	kind          string
+	goal          plan.Goal
+	from          string // what the goal's bounds are taken from
+	tasks, pilots int
+	took          time.Duration // for planning
+	refused       bool          // there is no plan
+	execution                   // as Corral executes plans today
+	agreed        execution     // as the contract for plans has it
+	beside        float64       // executed cost ÷ that of the best list schedule within the deadline; 0: there is none
+	solvable      string        // for a goal without a plan: a list schedule or a plan that reaches it; "": none
 }
 
-// measure plans, executes, and prints the summary. It fails if a plan leaves a task undone.
+// An execution compares a plan with what the player makes of it.
+type execution struct {
+	stranded         bool
+	makespan, cost   float64 // executed ÷ planned
+	late, overBudget bool    // by more than tolerance
+}
+
+// tolerance is the share by which an execution may exceed a bound: the player does not model messages of milliseconds.
+const tolerance = 0.001
+
+// measure plans, executes, and prints the summary, after an interruption of what there is until then.
 func (b bench) measure(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "witness-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	var all []result
-	none := 0
-	for seed := range b.problems {
-		results, refused, err := b.problem(ctx, dir, seed)
-		if err != nil {
-			return fmt.Errorf("problem %d: %w", seed, err)
+	if b.data != "" {
+		if err := b.source.read(ctx, b.data); err != nil {
+			return err
 		}
-		all, none = append(all, results...), none+refused
 	}
-	if len(all) == 0 {
-		return errors.New("no problem has a plan")
+	var all []result
+	for number := b.first; number < b.first+b.problems; number++ {
+		results, err := b.problem(ctx, dir, number)
+		if ctx.Err() != nil { // what there is, is reported
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("problem %d: %w", number, err)
+		}
+		all = append(all, results...)
+	}
+	var printed []printed
+	for number := b.first; number < b.first+b.shares; number++ {
+		p, err := b.printed(ctx, dir, number)
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("shares of problem %d: %w", number, err)
+		}
+		printed = append(printed, p...)
 	}
 	if err := b.write(all); err != nil {
 		return err
 	}
-	return b.summarize(all, none)
+	return errors.Join(b.summarize(all), b.compare(printed))
+}
+
+// An aim is a goal with the origin of its bounds.
+type aim struct {
+	plan.Goal
+	from string
+}
+
+// free are the goals without bounds.
+var free = []aim{{plan.Goal{Objective: plan.Makespan}, "none"}, {plan.Goal{Objective: plan.Cost}, "none"},
+	{plan.Goal{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}, "none"}}
+
+// bounded returns goals whose bounds the fastest plan, the points of its front, or the best list schedules just meet.
+func bounded(pl *plan.Plan, rivals []rival, unit cost.Unit) []aim {
+	soonest, money := pl.Makespan, pl.Cost
+	all := []aim{{plan.Goal{Objective: plan.Makespan, Budget: &money}, "plan"},
+		{plan.Goal{Objective: plan.Cost, Deadline: soonest}, "plan"},
+		{plan.Goal{Objective: plan.Cost, Deadline: 2 * soonest}, "twice the plan"},
+		{plan.Goal{Objective: plan.CPUs, Deadline: soonest * 3 / 2}, "1.5 of the plan"}}
+	if n := len(pl.Front); n > 2 {
+		middle := pl.Front[n/2]
+		all = append(all, aim{plan.Goal{Objective: plan.Cost, Deadline: middle.Makespan}, "front"},
+			aim{plan.Goal{Objective: plan.Makespan, Budget: &middle.Cost}, "front"})
+	}
+	if n := len(rivals); n > 0 {
+		some := rivals[n/2]
+		budget := cost.Amount{Money: some.Cost, Unit: unit}
+		all = append(all, aim{plan.Goal{Objective: plan.Cost, Deadline: some.Makespan}, "list schedule"},
+			aim{plan.Goal{Objective: plan.Makespan, Budget: &budget}, "list schedule"})
+	}
+	if pl.PeakCPUs > 3 && len(pl.Assumed.Present) == 0 { // the limit includes the present pilots
+		all = append(all, aim{plan.Goal{Objective: plan.Makespan, Bounds: plan.Bounds{MaxCPUs: pl.PeakCPUs / 2}},
+			"half the cpus"})
+	}
+	return all
 }
 
 // problem plans one drawn problem for several goals.
-func (b bench) problem(ctx context.Context, dir string, seed int) (all []result, refused int, err error) {
-	p, err := plantest.Problem(uint64(seed))
+func (b bench) problem(ctx context.Context, dir string, number int) (all []result, err error) {
+	p, kind, err := b.source.problem(number)
 	if err != nil {
-		return nil, 0, err
-	}
-	for i := range p.Work.Tasks { // the player reads sizes of files, and a drawn task has none
-		p.Work.Task(i).Bytes = 0
-	}
-	for i := range p.Sites {
-		p.Sites[i].Transfer = plan.Transfer{}
-	}
-	if seed%4 == 3 {
-		plantest.AddPresent(&p, uint64(seed))
+		return nil, err
 	}
 	file := filepath.Join(dir, "workflow.json")
 	if err := writeWorkflow(file, p.Work); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	m := montecarlo.Model{Problem: p}
-	goals := []plan.Goal{{Objective: plan.Makespan}, {Objective: plan.Cost},
-		{Objective: plan.Tradeoff, Tradeoff: plan.Whole / 2}}
+	rivals, err := b.rivals(ctx, dir, file, p)
+	if err != nil {
+		return nil, err
+	}
+	m := montecarlo.Model{Problem: p, Spread: montecarlo.DefaultSpread}
+	if b.exact {
+		m.Spread.Law, m.Spread.Size = "", 0
+	}
+	goals, met := free, []solution{}
 	for i := 0; i < len(goals); i++ {
 		began := time.Now()
-		pl, err := m.Make(ctx, goals[i], planner.Options{Seed: uint64(seed)})
+		pl, err := m.Make(ctx, goals[i].Goal, planner.Options{Seed: uint64(number)})
 		if err != nil {
-			return nil, 0, err
-		}
-		if !pl.Feasible {
-			refused++
-			continue
-		}
-		r := result{seed: seed, goal: goals[i], tasks: len(p.Work.Tasks), pilots: len(pl.Pilots),
-			took: time.Since(began)}
-		if err := b.play(ctx, dir, file, pl, &r); err != nil {
-			return nil, 0, err
-		}
-		all = append(all, r)
-		if i == 0 {
-			soonest, money := pl.Makespan, pl.Cost
-			goals = append(goals, plan.Goal{Objective: plan.Makespan, Budget: &money},
-				plan.Goal{Objective: plan.Cost, Deadline: soonest},
-				plan.Goal{Objective: plan.Cost, Deadline: 2 * soonest},
-				plan.Goal{Objective: plan.CPUs, Deadline: soonest * 3 / 2})
-		}
-	}
-	return all, refused, nil
-}
-
-// writeWorkflow writes a workflow for the player.
-func writeWorkflow(file string, w plan.Work) error {
-	wf := workflow.Workflow{Name: w.Name, Graph: w.Graph, Tasks: make([]workflow.Task, len(w.Tasks))}
-	for i, t := range w.Tasks {
-		wf.Tasks[i] = workflow.Task{ID: t.ID, Name: t.Kind, Resources: t.Needs, Estimate: t.Runtime}
-	}
-	var text bytes.Buffer
-	if err := wfformat.Write(&text, &wf); err != nil {
-		return err
-	}
-	return os.WriteFile(file, text.Bytes(), 0o600)
-}
-
-// An execution is the part of the player's answer that is compared.
-type execution struct {
-	Tasks int `json:"tasks"`
-	Play  struct {
-		Finished int      `json:"finished_tasks"`
-		Makespan *float64 `json:"makespan_s"`
-		Cost     struct {
-			Amount float64 `json:"amount"`
-		} `json:"cost"`
-		InTime   *bool `json:"deadline_kept"`
-		InBudget *bool `json:"budget_kept"`
-	} `json:"play"`
-}
-
-// play lets the player execute a plan.
-func (b bench) play(ctx context.Context, dir, workflow string, pl *plan.Plan, r *result) error {
-	text, err := json.Marshal(pl)
-	if err != nil {
-		return err
-	}
-	file := filepath.Join(dir, "plan.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		return err
-	}
-	var complaint bytes.Buffer
-	cmd := exec.CommandContext(ctx, b.player, "-o", "json", "-estimates", "plan", file, workflow)
-	cmd.Stderr = &complaint
-	answer, err := cmd.Output()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		return err
-	}
-	var x execution
-	if err := json.Unmarshal(answer, &x); err != nil {
-		return fmt.Errorf("%s: %w: %s", b.player, err, complaint.String())
-	}
-	r.stranded = x.Play.Finished < x.Tasks || x.Play.Makespan == nil
-	if r.stranded {
-		return nil
-	}
-	r.makespan = *x.Play.Makespan / time.Duration(pl.Makespan).Seconds()
-	if r.cost = 1; x.Play.Cost.Amount > 0 || pl.Cost.Money > 0 { // the present pilots may suffice
-		r.cost = x.Play.Cost.Amount / pl.Cost.Money.Units()
-	}
-	r.late = x.Play.InTime != nil && !*x.Play.InTime
-	r.overBudget = x.Play.InBudget != nil && !*x.Play.InBudget
-	return nil
-}
-
-// summarize prints the counts and the distributions.
-func (b bench) summarize(all []result, none int) error {
-	count := func(is func(result) bool) (n int) {
-		for _, r := range all {
-			if is(r) {
-				n++
+			if corral.KindOf(err) == corral.Unsatisfiable {
+				pl = new(plan.Plan)
+			} else {
+				return nil, err
 			}
 		}
-		return n
-	}
-	stranded := count(func(r result) bool { return r.stranded })
-	fmt.Fprintf(b.stdout, "%d plans (%d goals without one): %d leave a task undone, %d miss their deadline, %d break "+
-		"their budget\n", len(all), none, stranded, count(func(r result) bool { return r.late }),
-		count(func(r result) bool { return r.overBudget }))
-	for _, q := range []struct {
-		what string
-		of   func(result) float64
-	}{
-		{"makespan, executed ÷ planned", func(r result) float64 { return r.makespan }},
-		{"cost, executed ÷ planned", func(r result) float64 { return r.cost }},
-		{"time for planning, s", func(r result) float64 { return r.took.Seconds() }},
-	} {
-		var values []float64
-		for _, r := range all {
+		r := result{seed: number, number: i, kind: kind, goal: goals[i].Goal, from: goals[i].from,
+			tasks: len(p.Work.Tasks), pilots: len(pl.Pilots), took: time.Since(began), refused: !pl.Feasible}
+		if pl.Feasible {
+			x, err := b.play(ctx, dir, file, pl, &r)
+			if err != nil {
+				return nil, err
+			}
 			if !r.stranded {
-				values = append(values, q.of(r))
+				met = append(met, x)
+			}
+			if r.judge(x, rivals); r.beside > 1.3 {
+				b.complain(&r)
 			}
 		}
-		slices.Sort(values)
-		at := func(share float64) float64 { return values[int(share*float64(len(values)-1))] }
-		fmt.Fprintf(b.stdout, "%-30s p5 %.3f, median %.3f, p95 %.3f, most %.3f\n", q.what, at(0.05), at(0.5), at(0.95),
-			at(1))
+		if all = append(all, r); i == 0 && pl.Feasible {
+			goals = append(goals[:len(goals):len(goals)], bounded(pl, rivals, p.Unit())...)
+		}
 	}
-	if stranded > 0 {
-		return corral.Errorf(corral.Failed, "%d of %d plans leave a task undone", stranded, len(all))
+	for i := range all {
+		if all[i].refused {
+			all[i].solvable = solves(all[i].goal, rivals, met)
+			b.complain(&all[i])
+		}
 	}
-	return nil
+	return all, nil
 }
 
-// write writes the result of each plan as CSV.
-func (b bench) write(all []result) error {
-	if b.out == "" {
-		return nil
+// complain prints a result that a user would complain of.
+func (b bench) complain(r *result) {
+	what := ""
+	switch {
+	case r.solvable != "":
+		what = "is refused, but " + r.solvable + " reaches it"
+	case r.stranded:
+		what = "leaves a task undone"
+	case r.late:
+		what = "misses its deadline"
+	case r.overBudget:
+		what = "breaks its budget"
+	case r.beside > 1.3:
+		what = fmt.Sprintf("costs %.2f of a list schedule", r.beside)
+	default:
+		return
 	}
-	var text bytes.Buffer
-	lines := csv.NewWriter(&text)
-	_ = lines.Write([]string{"problem", "objective", "deadline_s", "budget", "tasks", "pilots", "undone", "late",
-		"over_budget", "makespan_ratio", "cost_ratio"})
-	ratio := func(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
-	for _, r := range all {
-		budget := ""
-		if r.goal.Budget != nil {
-			budget = r.goal.Budget.String()
-		}
-		_ = lines.Write([]string{strconv.Itoa(r.seed), string(r.goal.Objective),
-			strconv.FormatFloat(time.Duration(r.goal.Deadline).Seconds(), 'f', -1, 64), budget, strconv.Itoa(r.tasks),
-			strconv.Itoa(r.pilots), strconv.FormatBool(r.stranded), strconv.FormatBool(r.late),
-			strconv.FormatBool(r.overBudget), ratio(r.makespan), ratio(r.cost)})
+	budget := "none"
+	if r.goal.Budget != nil {
+		budget = r.goal.Budget.String()
 	}
-	if lines.Flush(); lines.Error() != nil {
-		return lines.Error() // unreachable: the text is in memory
-	}
-	return os.WriteFile(b.out, text.Bytes(), 0o644)
+	fmt.Fprintf(b.stdout, "%s, goal %d, %s, deadline %s, budget %s, by %s: %s (makespan %.4f, cost %.4f)\n",
+		name(r.seed, r.kind), r.number, r.goal.Objective, time.Duration(r.goal.Deadline), budget, r.from, what,
+		r.makespan, r.cost)
 }
