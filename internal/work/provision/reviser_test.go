@@ -166,7 +166,7 @@ func (s *scene) reviser() *Reviser {
 // look makes a reviser perform one check, the given time after the plan's beginning.
 func (s *scene) look(r *Reviser, after time.Duration) {
 	s.t.Helper()
-	all, err := store.ReadWhole(s.t.Context(), s.db, under)
+	all, err := store.ReadWhole(s.t.Context(), s.db, r.under)
 	for _, u := range all {
 		if err == nil {
 			err = r.revise(s.t.Context(), u, s.plan.BeganAt.Add(after), time.Second, 0)
@@ -553,13 +553,13 @@ func TestSearchesAreBoundedForABudget(t *testing.T) {
 		`{}`: 0, `{"budget":{"amount":1,"unit":"ch"}}`: 500 * time.Millisecond,
 	} {
 		s := newScene(t, goal, true)
-		all, err := store.ReadWhole(t.Context(), s.db, under)
 		r := s.reviser()
-		if got := r.allotted(t.Context(), append(all, all...), 3*time.Second); err != nil || got != want {
+		all, err := store.ReadWhole(t.Context(), s.db, r.under)
+		if got := r.allotted(append(all, all...), 3*time.Second); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", goal, got, err, want)
 		}
-		if r.hurry = true; r.allotted(t.Context(), all, 3*time.Second) != min(want, hurried/2) {
-			t.Errorf("%s: in a hurry %s", goal, r.allotted(t.Context(), all, 3*time.Second))
+		if r.hurry = true; r.allotted(all, 3*time.Second) != min(want, hurried/2) {
+			t.Errorf("%s: in a hurry %s", goal, r.allotted(all, 3*time.Second))
 		}
 	}
 }
@@ -667,6 +667,22 @@ func TestPlanIsReadOnce(t *testing.T) {
 	s.write(func(tx *store.Tx) error { _, err := tx.MovePlan(s.plan.ID, corral.PlanRelease, ""); return err })
 	if _, err := r.look(t.Context(), time.Second); err != nil || len(r.said) != 0 {
 		t.Errorf("%d plans are remembered, %v; want none", len(r.said), err)
+	}
+}
+
+// TestOnlyPlansToReviseAreRead: of a plan that is not revised, nothing but the existence of its budget is read, and of a
+// plan that only has a budget, not the schedule, which is missing here.
+func TestOnlyPlansToReviseAreRead(t *testing.T) {
+	t.Parallel()
+	const apart = `,"schedule_apart":{"tasks":100000,"digest":"sha256:0"}`
+	for goal, remembered := range map[string]int{`{}`: 0, `{"budget":{"amount":1,"unit":"ch"}}`: 1} {
+		s := newScene(t, goal+apart, false)
+		r := s.reviser()
+		busy, err := r.look(t.Context(), time.Second)
+		if err != nil || busy != (remembered > 0) || len(r.said) != remembered || len(r.unread) > 0 {
+			t.Errorf("%s: busy %t, %d plans are remembered, %d are unreadable, %v", goal, busy, len(r.said),
+				len(r.unread), err)
+		}
 	}
 }
 
