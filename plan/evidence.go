@@ -33,6 +33,9 @@ type Confidence struct {
 	NextCheaper *float64 `json:"next_cheaper_reaches"` // share reached by the next cheaper candidate; nil: none exists
 }
 
+// Met reports whether the confidence is reached, or is not judged.
+func (c *Confidence) Met() bool { return c == nil || c.Reached >= c.Asked }
+
 // A Rival is a plan, or a policy that only reacts to a queue, with the medians of its results over the outcomes in
 // which all of them were simulated.
 type Rival struct {

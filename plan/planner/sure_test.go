@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +29,43 @@ func TestNearlySureAtAGlance(t *testing.T) {
 		if err != nil || pl.Feasible != tt.want {
 			t.Errorf("%g of all outcomes are in time: %v, feasible %v (%q), want %v", tt.exact, err, pl.Feasible,
 				pl.Reasons, tt.want)
+		}
+	}
+}
+
+// TestAnotherBoundReachesTheConfidence: the value of a bound that is proposed reaches the goal with its confidence. If
+// no value does, the answer says so, and gives the confidence of the plan.
+func TestAnotherBoundReachesTheConfidence(t *testing.T) {
+	t.Parallel()
+	problem := plan.Problem{Work: stages(t, 10*time.Minute, 12), Sites: []plan.Site{cloud()}}
+	problem.Sites[0].Host.CPUs = 2
+	for i := range problem.Work.Tasks {
+		problem.Work.Tasks[i].Needs.CPUs = 2
+	}
+	for name, tt := range map[string]struct {
+		sure     int // cpus from which on nearly all outcomes are in time
+		deadline time.Duration
+		want     string
+	}{
+		"the nearest value by estimates":   {0, time.Hour, "--max-cpus 4 is within reach"},
+		"a larger value":                   {6, time.Hour, "--max-cpus 6 is within reach"},
+		"no value":                         {1000, time.Hour, "within reach by the estimates, but in a share of 0.500 of simulated outcomes, not 0.95"},
+		"not even a deadline within reach": {0, time.Minute, "by the estimates, not with --confidence 0.95"},
+	} {
+		goal := plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(tt.deadline), Confidence: 0.95,
+			Bounds: plan.Bounds{MaxCPUs: 1}}
+		judge := func(pl *plan.Plan, _ bool) float64 {
+			if pl.PeakCPUs < tt.sure {
+				return 0.5
+			}
+			return 0.99
+		}
+		pl, err := Make(problem, goal, Options{Judge: judge})
+		if err != nil || pl.Feasible || !strings.Contains(pl.Reasons[0], tt.want) {
+			t.Errorf("%s: %v, %q, want %q", name, err, pl.Reasons, tt.want)
+		}
+		if c := pl.Nearest.Confidence; tt.deadline == time.Hour && (c == nil || c.Met() != (tt.sure < 1000)) {
+			t.Errorf("%s: confidence %+v", name, c)
 		}
 	}
 }
