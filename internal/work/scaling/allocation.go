@@ -39,7 +39,7 @@ func available(tx *store.Tx, site corral.Site) (*allowance, error) {
 	if err != nil || l.Left() == nil {
 		return nil, err
 	}
-	tariff, _, err := cost.TermsOf(site.SiteTerms)
+	tariff, _, err := cost.TermsOf(site.Terms())
 	if err != nil {
 		return nil, err
 	}
