@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// facts reads the known facts about sites.
-func (d *Desk) facts(ctx context.Context, sites []corral.Site) (all []provision.Facts, err error) {
+// facts reads the known facts about sites, for a request with the given assumptions.
+func (d *Desk) facts(ctx context.Context, sites []corral.Site, given plan.WhatIf) (all []provision.Facts, err error) {
 	err = d.db.Request(ctx).View(ctx, func(tx *store.Tx) error {
 		for _, s := range sites {
 			f, err := provision.ReadFacts(tx, s, d.machine, 0)
@@ -26,11 +26,15 @@ func (d *Desk) facts(ctx context.Context, sites []corral.Site) (all []provision.
 	if err != nil {
 		return nil, err
 	}
-	return all, d.stand(ctx, all)
+	return all, d.stand(ctx, all, given)
 }
 
-// stand looks at the queues about whose waits nothing else is known. A queue that cannot be seen remains unknown.
-func (d *Desk) stand(ctx context.Context, all []provision.Facts) error {
+// stand looks at the queues about whose waits nothing else is known, unless the request gives the waits. A queue
+// that cannot be seen remains unknown.
+func (d *Desk) stand(ctx context.Context, all []provision.Facts, given plan.WhatIf) error {
+	if given.GivesWaits() {
+		return nil
+	}
 	var wg sync.WaitGroup
 	for i := range all {
 		f := &all[i]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/work/provision"
+	"github.com/corral-pilot/corral/plan"
 )
 
 // sights is a source of the jobs in sites' queues that records which sites were looked at.
@@ -31,8 +32,8 @@ func (s *sights) Backlog(_ context.Context, site corral.Site, queue string) (cor
 		Waiting: []corral.QueuedJob{{Processors: 8, Limit: corral.Seconds(time.Hour)}}}, nil
 }
 
-// TestQueuesAreLookedAtWithoutWaits: only queues about whose waits nothing is known are looked at, and one that cannot be
-// seen remains unknown.
+// TestQueuesAreLookedAtWithoutWaits: only queues about whose waits nothing is known or given are looked at, and one that
+// cannot be seen remains unknown.
 func TestQueuesAreLookedAtWithoutWaits(t *testing.T) {
 	t.Parallel()
 	site := func(name, batch string, state corral.SiteState) provision.Facts {
@@ -45,7 +46,13 @@ func TestQueuesAreLookedAtWithoutWaits(t *testing.T) {
 		site("hidden", "slurm", corral.SiteReady), site("here", corral.ForkBatch, corral.SiteReady),
 		site("gone", "slurm", corral.SiteExiting)}
 	var queues sights
-	if err := (&Desk{queues: &queues}).stand(t.Context(), all); err != nil {
+	desk, wait := &Desk{queues: &queues}, corral.Seconds(time.Minute)
+	for _, given := range []plan.WhatIf{{QueueWait: &wait}, {Overhead: &wait}} {
+		if err := desk.stand(t.Context(), all, given); err != nil || len(queues.seen) > 0 {
+			t.Fatalf("%+v: %v, looked at %q", given, err, queues.seen)
+		}
+	}
+	if err := desk.stand(t.Context(), all, plan.WhatIf{Price: "1SU/cpu-hour"}); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(queues.seen)

@@ -117,7 +117,7 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 	if err != nil {
 		return nil, err
 	}
-	facts, err := d.facts(ctx, sites)
+	facts, err := d.facts(ctx, sites, in.WhatIf)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,11 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 	}
 	made.Reasons = slices.Concat(made.Reasons, provision.Travelling(problem.Work, made), reasons, left, assumed, said,
 		seen)
-	complete(made, in.NewPlan, sites, plan.Evidence{Estimates: basis.Estimates, Priors: provision.Priors(facts)})
+	known := plan.Evidence{Estimates: basis.Estimates}
+	if !in.GivesWaits() {
+		known.Priors = provision.Priors(facts)
+	}
+	complete(made, in.NewPlan, sites, known)
 	return made, nil
 }
 

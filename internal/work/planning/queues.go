@@ -47,10 +47,10 @@ func (d *Desk) question(ctx context.Context, p plan.Problem, in api.NewPlan, fac
 	q = algorithm.Question{Goal: in.Goal, Odds: func(site, name string) virtual.Predictor {
 		return odds(facts, site, name, now)
 	}}
-	if in.QueueWait != nil { // it replaces what the queues and past waits would show
+	if in.GivesWaits() { // they replace what the queues and past waits would show
 		q.Odds = nil
 	}
-	if in.QueueWait != nil || in.Algorithm == "" || in.Algorithm == plan.Staircase || in.Algorithm == plan.VAR {
+	if in.GivesWaits() || in.Algorithm == "" || in.Algorithm == plan.Staircase || in.Algorithm == plan.VAR {
 		q.Model = m
 		return q, nil, nil
 	}
