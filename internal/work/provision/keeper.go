@@ -217,11 +217,13 @@ func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, 
 	if err != nil {
 		return err
 	}
-	r.expect(u, d.Predicted)
-	if d.Empty() {
-		return nil
+	if !d.Empty() {
+		if d, err = r.carryOut(ctx, s, v, d); err != nil {
+			return err
+		}
 	}
-	return r.carryOut(ctx, s, v, d)
+	r.expect(u, d.Predicted)
+	return nil
 }
 
 // nothing is the work of a plan without a run.

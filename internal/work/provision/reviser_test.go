@@ -299,6 +299,26 @@ func TestAddedPilotsAreReserved(t *testing.T) {
 	}
 }
 
+// TestRefusedPilotsDoNotCount: if the pilots of a revision are refused, it and the run report the end without them.
+func TestRefusedPilotsDoNotCount(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, tooLate, true)
+	s.works(0)
+	s.write(func(tx *store.Tx) error { _, err := tx.MoveOwner("ada", corral.OwnerSuspend, "for now"); return err })
+	s.look(s.reviser(), time.Second)
+	all := s.revisions()
+	if len(all) != 1 || len(all[0].Added) > 0 || time.Duration(all[0].End) < 2*time.Minute || all[0].News != "late" {
+		t.Fatalf("revisions %+v, want one that predicts the end after two tasks in sequence", all)
+	}
+	if why := strings.Join(all[0].Why(), "; "); !strings.Contains(why, "no more pilots are allowed") ||
+		!strings.Contains(why, "suspended") || strings.Contains(why, "with 1 more") {
+		t.Errorf("its reason is %q", why)
+	}
+	if end := s.plan.BeganAt.Add(time.Duration(all[0].End)); !s.expected[s.run.ID].Equal(end) {
+		t.Errorf("the run is expected to end at %v, want %v", s.expected[s.run.ID], end)
+	}
+}
+
 // TestPilotsAreReservedAtAllSitesOrNone: if the balance of one site does not allow the additions, nothing is reserved
 // at the others.
 func TestPilotsAreReservedAtAllSitesOrNone(t *testing.T) {
@@ -324,7 +344,7 @@ func TestPilotsAreReservedAtAllSitesOrNone(t *testing.T) {
 		}
 		return err
 	})
-	err := s.reviser().carryOut(t.Context(), sight{underway: underway{plan: s.plan, run: s.run}, facts: facts}, revision.View{},
+	_, err := s.reviser().carryOut(t.Context(), sight{underway: underway{plan: s.plan, run: s.run}, facts: facts}, revision.View{},
 		revision.Decision{Add: add, News: revision.Late})
 	if err != nil {
 		t.Fatal(err)
