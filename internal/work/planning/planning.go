@@ -203,6 +203,7 @@ func names(sites []corral.Site) (all []string) {
 func (d *Desk) problem(ctx context.Context, s subject, experience provision.Experience,
 	cluster corral.Cluster) (problem plan.Problem, transfers provision.Transfers, basis provision.Basis, err error) {
 	if s.run.ID != 0 {
+		experience.Rest = provision.Unfinished{Run: s.run, Progress: s.progress}.Rest()
 		experience.Guess = cmp.Or(time.Duration(s.run.Options.DefaultRuntime), experience.Guess)
 	}
 	var learned []string
