@@ -43,18 +43,35 @@ func (d *Desk) stand(ctx context.Context, all []provision.Facts, given plan.What
 		}
 		f.Stands = map[string]provision.Standing{}
 		var mu sync.Mutex // guards f.Stands
-		for _, name := range f.Unseen() {
+		for _, queue := range f.Unseen() {
 			wg.Go(func() {
-				if b, err := d.queues.Backlog(ctx, f.Site, name); err == nil {
+				if stands, known := d.standing(ctx, f.Site, queue); known {
 					mu.Lock()
 					defer mu.Unlock()
-					f.Stands[name] = provision.StandingOf(b)
+					f.Stands[queue.Name] = stands
 				}
 			})
 		}
 	}
 	wg.Wait()
 	return context.Cause(ctx)
+}
+
+// standing looks at a queue. If its jobs are hidden, the batch system's own prediction is better.
+func (d *Desk) standing(ctx context.Context, site corral.Site, queue corral.SiteQueue) (s provision.Standing, known bool) {
+	b, err := d.queues.Backlog(ctx, site, queue.Name)
+	if err == nil && len(b.Notes) == 0 {
+		return provision.StandingOf(b), true
+	}
+	shapes := provision.Tried(queue)
+	waits, source, failed := d.queues.Forecast(ctx, site, queue.Name, shapes)
+	switch {
+	case failed == nil && len(waits) > 0:
+		return provision.Predicted(shapes, waits, source), true
+	case err == nil:
+		return provision.StandingOf(b), true
+	}
+	return s, false
 }
 
 // present lists the workers that a plan uses before it requests others.

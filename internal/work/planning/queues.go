@@ -22,9 +22,11 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// Queues reports the running and the waiting jobs of a site's queue.
+// Queues reports the running and the waiting jobs of a site's queue, and predicts waits there.
 type Queues interface {
 	Backlog(ctx context.Context, site corral.Site, queue string) (corral.Backlog, error)
+	// Forecast returns the waits that the batch system predicts for pilots of these shapes, and the source.
+	Forecast(ctx context.Context, site corral.Site, queue string, shapes []corral.Shape) ([]corral.Seconds, string, error)
 }
 
 // question returns the input of an algorithm, and sentences about the queues that were examined for it. Algorithms that
