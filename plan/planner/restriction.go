@@ -220,7 +220,7 @@ func (p *planning) unsaid(c *plan.Confidence) string {
 	switch {
 	case c != nil && !c.Met():
 		return fmt.Sprintf(" by the estimates, but in a share of %.3f of simulated outcomes, not %g", c.Reached, c.Asked)
-	case c == nil && p.Goal.Confidence > 0:
+	case c == nil && unsure(p):
 		return fmt.Sprintf(" by the estimates, not with --confidence %g", p.Goal.Confidence)
 	}
 	return ""

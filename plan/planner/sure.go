@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A Judge returns the share of outcomes in which a plan meets its goal's deadline. Unless exact is set, it may stop as
+// A Judge returns the share of outcomes in which a plan meets its goal's deadline and budget. Unless exact is set, it may stop as
 // soon as it is clear whether the share is above or below the goal's confidence. A Judge must be deterministic.
 type Judge func(pl *plan.Plan, exact bool) float64
 
@@ -20,9 +20,10 @@ var patience = []float64{0.5, 0.75}
 // mostPatient is the maximum number of tasks of a workflow for which more than one quantile is tried.
 const mostPatient = 100_000
 
-// unsure reports whether a plan has to meet a deadline with a confidence and a judge is available.
+// unsure reports whether a plan has to meet a deadline or a budget with a confidence and a judge is available. Package
+// montecarlo supplies a judge for goals with a deadline; a budget alone is judged once it supplies one for that, too.
 func unsure(p *planning) bool {
-	return p.Goal.Confidence > 0 && p.Goal.Deadline > 0 && p.judge != nil
+	return p.Goal.Confidence > 0 && (p.Goal.Deadline > 0 || p.Goal.Budget != nil) && p.judge != nil
 }
 
 // reserve returns the share by which walltimes are extended, so that a pilot remains available if tasks take longer
@@ -56,22 +57,28 @@ func patient(p *planning) (all []outcome) {
 	return all
 }
 
-// A ladder holds the admissible outcomes, best by the goal's objective first. Each is faster than all before it, and
-// should therefore also be safer.
+// A ladder holds the admissible outcomes, best by the goal's objective first. Each is faster than all before it or, for
+// a goal without a deadline, cheaper, and should therefore also be safer.
 type ladder struct {
 	p     *planning
 	rungs []outcome
-	share map[int]float64 // share of outcomes within the deadline, per exactly judged rung
+	share map[int]float64 // share of outcomes within the goal, per exactly judged rung
 }
 
-// newLadder selects the outcomes within the sites' limits and the budget, except those that are neither better nor
-// faster than another.
+// newLadder selects the outcomes within the sites' limits and, if there is a deadline, the budget, except those that are
+// neither better nor safer than another.
 func newLadder(p *planning, all []outcome) *ladder {
-	anyTime := p.Goal
-	anyTime.Deadline = 0
+	free := p.Goal // of the bound that the ladder climbs towards
+	safer := func(a, b outcome) bool { return a.Makespan < b.Makespan }
+	if free.Deadline > 0 {
+		free.Deadline = 0
+	} else {
+		free.Budget = nil
+		safer = func(a, b outcome) bool { return a.Cost.Money < b.Cost.Money }
+	}
 	l := &ladder{p: p, share: map[int]float64{}}
-	for _, k := range ranked(anyTime, all) {
-		if n := len(l.rungs); n == 0 || all[k].Makespan < l.rungs[n-1].Makespan {
+	for _, k := range ranked(free, all) {
+		if n := len(l.rungs); n == 0 || safer(all[k], l.rungs[n-1]) {
 			l.rungs = append(l.rungs, all[k])
 		}
 	}
@@ -114,7 +121,7 @@ func (l *ladder) plan(k int) *plan.Plan {
 	return pl
 }
 
-// climb returns the first rung with the required confidence, or -1; first is the first rung that meets the deadline
+// climb returns the first rung with the required confidence, or -1; first is the first rung that meets the goal
 // according to estimates. It bisects between an insufficient and a sufficient rung as if confidence increased along the
 // ladder. This is not always true; it is guaranteed that the returned rung is sufficient and that the rung before it is
 // not.
@@ -156,10 +163,10 @@ func (l *ladder) settle(high, first int) int {
 // topRungs is the number of fastest rungs to judge before the search fails.
 const topRungs = 4
 
-// sure returns the best outcome that meets the deadline with the required confidence. If no outcome does, ok is false
-// and the outcome is the safest one judged. At least one outcome must meet the deadline according to estimates.
+// sure returns the best outcome that meets the goal with the required confidence. If no outcome does, ok is false
+// and the outcome is the safest one judged. At least one outcome must meet the goal according to estimates.
 func (l *ladder) sure() (best outcome, c *plan.Confidence, ok bool) {
-	first := slices.IndexFunc(l.rungs, func(o outcome) bool { return o.Makespan <= l.p.Goal.Deadline })
+	first := slices.IndexFunc(l.rungs, func(o outcome) bool { return excess(l.p.Goal, o) == "" })
 	at := l.climb(first)
 	if ok = at >= 0; !ok { // a slower rung than those tried may be surer
 		at = l.surest(first)
@@ -173,7 +180,7 @@ func (l *ladder) sure() (best outcome, c *plan.Confidence, ok bool) {
 	return l.rungs[at], c, ok
 }
 
-// surest returns, among the fastest rungs, the one with the largest share of outcomes within the deadline.
+// surest returns, among the last rungs, the one with the largest share of outcomes within the goal.
 func (l *ladder) surest(first int) int {
 	best := len(l.rungs) - 1
 	for k := best - 1; k >= max(first, len(l.rungs)-topRungs); k-- {
@@ -195,8 +202,12 @@ func (l *ladder) unsure(o outcome, c *plan.Confidence, all []outcome) *plan.Plan
 	if share := floor(c.Reached); share > 0 {
 		remedy = fmt.Sprintf("--confidence %g is within reach", share)
 	}
-	pl.Reasons = []string{fmt.Sprintf("no plan ends within %s in a share of %g of simulated outcomes: the safest does "+
-		"in %.3f; %s", p.Goal.Deadline, c.Asked, c.Reached, remedy)}
+	within := "ends within " + p.Goal.Deadline.String()
+	if p.Goal.Deadline == 0 {
+		within = fmt.Sprintf("costs %s or less", *p.Goal.Budget)
+	}
+	pl.Reasons = []string{fmt.Sprintf("no plan %s in a share of %g of simulated outcomes: the safest does in %.3f; %s",
+		within, c.Asked, c.Reached, remedy)}
 	return pl
 }
 

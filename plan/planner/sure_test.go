@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
 )
 
 // TestNearlySureAtAGlance: a judge that evaluates few outcomes may wrongly find that no plan suffices. A plan is
@@ -29,6 +30,30 @@ func TestNearlySureAtAGlance(t *testing.T) {
 		if err != nil || pl.Feasible != tt.want {
 			t.Errorf("%g of all outcomes are in time: %v, feasible %v (%q), want %v", tt.exact, err, pl.Feasible,
 				pl.Reasons, tt.want)
+		}
+	}
+}
+
+// TestABudgetIsJudged: a budget without a deadline is judged like a deadline: a plan that costs less is safer.
+func TestABudgetIsJudged(t *testing.T) {
+	t.Parallel()
+	problem := plan.Problem{Work: stages(t, 20*time.Minute, 12), Sites: []plan.Site{cloud()}}
+	for safe, want := range map[cost.Money]string{
+		12: "", 6: "", 3: "no plan costs 12ch or less in a share of 0.9 of simulated outcomes: the safest does in 0.500",
+	} {
+		judge := func(pl *plan.Plan, _ bool) float64 {
+			if pl.Cost.Money > safe*1_000_000 {
+				return 0.5
+			}
+			return 0.95
+		}
+		goal := plan.Goal{Objective: plan.Makespan, Confidence: 0.9, Budget: &cost.Amount{Money: 12_000_000, Unit: cost.CPUHours}}
+		pl, err := Make(problem, goal, Options{Judge: judge})
+		switch {
+		case err != nil || pl.Feasible != (want == "") || !strings.Contains(pl.Reasons[0], want):
+			t.Errorf("safe up to %d: %v, %q", safe, err, pl.Reasons)
+		case pl.Feasible && (pl.Cost.Money > safe*1_000_000 || pl.Confidence == nil || !pl.Confidence.Met()):
+			t.Errorf("safe up to %d: it costs %s, confidence %+v", safe, pl.Cost, pl.Confidence)
 		}
 	}
 }
