@@ -200,10 +200,11 @@ type SiteQueue struct {
 
 // Terms returns the terms with which the site charges: if it has no price, that of its batch system applies.
 func (s Site) Terms() SiteTerms {
-	if s.Price == "" && s.Facts != nil {
-		s.Price = s.Facts.Price
+	terms := s.SiteTerms
+	if terms.Price == "" && s.Facts != nil {
+		terms.Price = s.Facts.Price
 	}
-	return s.SiteTerms
+	return terms
 }
 
 // In returns the facts about a queue, or about the default queue if none is named. known is false if the queue has no

@@ -28,8 +28,8 @@ type Checker interface {
 
 // A Forecaster is a Batch that can predict how long a job would wait.
 type Forecaster interface {
-	// Forecast returns the predicted wait of a job if it were submitted now. Nothing remains at the site. The errors are
-	// those of Checker; the error is Unsatisfiable if there is no prediction.
+	// Forecast returns the predicted wait of a job if it were submitted now. Nothing remains at the site. The errors
+	// are those of Checker; the error is Unsatisfiable if there is no prediction.
 	Forecast(ctx context.Context, spec JobSpec) (time.Duration, error)
 	// ForecastBy names the source of the predictions.
 	ForecastBy() string

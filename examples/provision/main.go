@@ -26,7 +26,7 @@ import (
 )
 
 func main() {
-	deadline := flag.String("deadline", "1h", "time within which, or at which, the workflow must end, as for corral plan")
+	deadline := flag.String("deadline", "1h", "`D` by which the workflow must end, such as 6h or Friday 17:00")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := provision(ctx, flag.Arg(0), *deadline)

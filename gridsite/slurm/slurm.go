@@ -192,8 +192,8 @@ func (b *Batch) Check(ctx context.Context, spec gridsite.JobSpec) error {
 	return err
 }
 
-// Forecast returns how long sbatch --test-only predicts that the job would wait. Slurm plans all jobs of higher priority
-// with the time that they requested.
+// Forecast returns how long sbatch --test-only predicts that the job would wait. Slurm plans all jobs of higher
+// priority with the time that they requested.
 func (b *Batch) Forecast(ctx context.Context, spec gridsite.JobSpec) (time.Duration, error) {
 	out, err := b.try(ctx, spec)
 	if err != nil {

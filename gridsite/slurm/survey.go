@@ -97,7 +97,8 @@ func parsePartition(line string) (partition, error) {
 	if !strings.HasPrefix(line, "PartitionName=") || values["PartitionName"] == "" {
 		return partition{}, fmt.Errorf("no partition in %q", gridsite.OneLine(line))
 	}
-	p := partition{weights: values["TRESBillingWeights"], SiteQueue: corral.SiteQueue{Name: values["PartitionName"], Default: values["Default"] == "YES"}}
+	p := partition{weights: values["TRESBillingWeights"],
+		SiteQueue: corral.SiteQueue{Name: values["PartitionName"], Default: values["Default"] == "YES"}}
 	if qos := values["QoS"]; qos != "N/A" && qos != "(null)" {
 		p.qos = qos
 	}

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// weights are the parts of a Per that bills a host by the weights of its resources: for each cpu, GiB of memory and GPU,
-// in millionths of a unit. The resource that weighs most is billed, as Slurm does with the priority flag MAX_TRES, or
-// the sum, as Slurm does without it.
+// weights are the parts of a Per that bills a host by the weights of its resources: for each cpu, GiB of memory and
+// GPU, in millionths of a unit. The resource that weighs most is billed, as Slurm does with the priority flag
+// MAX_TRES, or the sum, as Slurm does without it.
 type weights struct {
 	cpu, gib, gpu Money
 	sum           bool

@@ -137,6 +137,7 @@ func (p *planning) relaxed(problem plan.Problem, opts Options) *plan.Plan {
 	together := restriction{flag: "them", set: func(g *plan.Goal, _ int) { g.Bounds = plan.Bounds{} }}
 	for _, goal := range []plan.Goal{p.Goal, anyTime} {
 		var unsafe *plan.Plan
+		safest := -1.0
 		for _, b := range append(slices.Clone(restrictions), together) {
 			if b.value != nil && b.value(goal) == "" {
 				continue
@@ -145,8 +146,8 @@ func (p *planning) relaxed(problem plan.Problem, opts Options) *plan.Plan {
 			switch {
 			case ok && c.Met():
 				return p.instead(b, o, c)
-			case ok && (unsafe == nil || c.Reached > unsafe.Nearest.Confidence.Reached):
-				unsafe = p.instead(b, o, c)
+			case ok && c.Reached > safest:
+				unsafe, safest = p.instead(b, o, c), c.Reached
 			}
 		}
 		if unsafe != nil {
@@ -208,8 +209,7 @@ func (p *planning) instead(b restriction, o outcome, c *plan.Confidence) *plan.P
 	if p.Goal.Budget != nil && o.Cost.Money > p.Goal.Budget.Money {
 		remedy += fmt.Sprintf(" with --budget %s", o.Cost)
 	}
-	pl := &plan.Plan{Workflow: p.Work.Name, Goal: p.Goal, Alternatives: plan.Alternatives{Nearest: o.of.finish(o)}}
-	pl.Nearest.Confidence = c
+	pl := &plan.Plan{Workflow: p.Work.Name, Goal: p.Goal, Alternatives: plan.Alternatives{Nearest: judged(o, c)}}
 	pl.Reasons = []string{fmt.Sprintf("no plan%s reaches the goal; %s is within reach", withBounds(p.Goal), remedy) +
 		p.unsaid(c)}
 	return pl
@@ -219,7 +219,8 @@ func (p *planning) instead(b restriction, o outcome, c *plan.Confidence) *plan.P
 func (p *planning) unsaid(c *plan.Confidence) string {
 	switch {
 	case c != nil && !c.Met():
-		return fmt.Sprintf(" by the estimates, but in a share of %.3f of simulated outcomes, not %g", c.Reached, c.Asked)
+		return fmt.Sprintf(" by the estimates, but in a share of %.3f of simulated outcomes, not %g", c.Reached,
+			c.Asked)
 	case c == nil && unsure(p):
 		return fmt.Sprintf(" by the estimates, not with --confidence %g", p.Goal.Confidence)
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A Judge returns the share of outcomes in which a plan meets its goal's deadline and budget. Unless exact is set, it may stop as
-// soon as it is clear whether the share is above or below the goal's confidence. A Judge must be deterministic.
+// A Judge returns the share of outcomes in which a plan meets its goal's deadline and budget. Unless exact is set, it
+// may stop as soon as it is clear whether the share is above or below the goal's confidence. A Judge must be
+// deterministic.
 type Judge func(pl *plan.Plan, exact bool) float64
 
 // patience holds the quantiles of waits that plans with a confidence assume in addition to the requested confidence. A
@@ -65,8 +66,8 @@ type ladder struct {
 	share map[int]float64 // share of outcomes within the goal, per exactly judged rung
 }
 
-// newLadder selects the outcomes within the sites' limits and, if there is a deadline, the budget, except those that are
-// neither better nor safer than another.
+// newLadder selects the outcomes within the sites' limits and, if there is a deadline, the budget, except those that
+// are neither better nor safer than another.
 func newLadder(p *planning, all []outcome) *ladder {
 	free := p.Goal // of the bound that the ladder climbs towards
 	safer := func(a, b outcome) bool { return a.Makespan < b.Makespan }
@@ -196,8 +197,7 @@ func (l *ladder) surest(first int) int {
 func (l *ladder) unsure(o outcome, c *plan.Confidence, all []outcome) *plan.Plan {
 	p := l.p
 	pl := &plan.Plan{Workflow: p.Work.Name, Goal: p.Goal, Alternatives: plan.Alternatives{Front: front(all),
-		Nearest: o.of.finish(o)}}
-	pl.Nearest.Confidence = c
+		Nearest: judged(o, c)}}
 	remedy := "without --confidence only estimates are used"
 	if share := floor(c.Reached); share > 0 {
 		remedy = fmt.Sprintf("--confidence %g is within reach", share)
@@ -208,6 +208,13 @@ func (l *ladder) unsure(o outcome, c *plan.Confidence, all []outcome) *plan.Plan
 	}
 	pl.Reasons = []string{fmt.Sprintf("no plan %s in a share of %g of simulated outcomes: the safest does in %.3f; %s",
 		within, c.Asked, c.Reached, remedy)}
+	return pl
+}
+
+// judged makes the plan of an outcome, with its confidence, which is nil if it is not known.
+func judged(o outcome, c *plan.Confidence) *plan.Plan {
+	pl := o.of.finish(o)
+	pl.Confidence = c
 	return pl
 }
 

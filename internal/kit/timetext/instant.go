@@ -23,8 +23,8 @@ func Instant(text string) bool {
 	return clockAlone.MatchString(text) || date.MatchString(text) || letters.MatchString(text)
 }
 
-// Moment reads an instant, which is not in the past, or a duration by read, which is Duration or Seconds. It returns the
-// duration from now in both cases, and the instant as at, which is zero if the text is a duration.
+// Moment reads an instant, which is not in the past, or a duration by read, which is Duration or Seconds. It returns
+// the duration from now in both cases, and the instant as at, which is zero if the text is a duration.
 func Moment(text string, now time.Time, read func(string) (time.Duration, error)) (d time.Duration, at time.Time,
 	err error) {
 	if Instant(text) {

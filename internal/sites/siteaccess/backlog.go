@@ -57,8 +57,8 @@ func (r Queues) Forecast(ctx context.Context, site corral.Site, queue string, sh
 			"%s has batch system %s, which does not predict when a job would start", site.Name, site.Batch)
 	}
 	for _, s := range shapes {
-		spec := gridsite.JobSpec{Tag: admission.NewTag(probe), Argv: []string{"/bin/true"}, Hosts: s.Hosts, CPUs: s.CPUs,
-			MemoryMiB: s.MemoryMiB, GPUs: s.GPUs, Walltime: time.Duration(s.Walltime),
+		spec := gridsite.JobSpec{Tag: admission.NewTag(probe), Argv: []string{"/bin/true"}, Hosts: s.Hosts,
+			CPUs: s.CPUs, MemoryMiB: s.MemoryMiB, GPUs: s.GPUs, Walltime: time.Duration(s.Walltime),
 			BatchOptions: Options(site, corral.BatchOptions{Queue: queue})}
 		wait, err := f.Forecast(limited, spec)
 		if err != nil {

@@ -196,7 +196,8 @@ func terms(p record.Pilots) (ensemble.Terms, error) {
 		return ensemble.Terms{}, err
 	}
 	period := cmp.Or(max(tariff.Billing.Period, tariff.Billing.Minimum), exactly)
-	_, hour := tariff.Rate.Charge(cost.Holding{Hosts: 1, CPUs: p.CPUs, MemoryMiB: p.MemoryMiB, Held: time.Hour}, cost.Billing{})
+	held := cost.Holding{Hosts: 1, CPUs: p.CPUs, MemoryMiB: p.MemoryMiB, Held: time.Hour}
+	_, hour := tariff.Rate.Charge(held, cost.Billing{})
 	if hour <= 0 {
 		return ensemble.Terms{}, corral.ErrorAt(corral.Invalid, "site",
 			"pilots at %s cost nothing: a budget needs pilots with a price", p.Site)

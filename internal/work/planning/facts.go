@@ -58,7 +58,9 @@ func (d *Desk) stand(ctx context.Context, all []provision.Facts, given plan.What
 }
 
 // standing looks at a queue. If its jobs are hidden, the batch system's own prediction is better.
-func (d *Desk) standing(ctx context.Context, site corral.Site, queue corral.SiteQueue) (s provision.Standing, known bool) {
+func (d *Desk) standing(ctx context.Context, site corral.Site, queue corral.SiteQueue) (
+	s provision.Standing, known bool,
+) {
 	b, err := d.queues.Backlog(ctx, site, queue.Name)
 	if err == nil && len(b.Notes) == 0 {
 		return provision.StandingOf(b), true

@@ -155,12 +155,16 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 	}
 	made.Reasons = slices.Concat(made.Reasons, provision.Travelling(problem.Work, made), reasons, left, assumed, said,
 		seen)
-	known := plan.Evidence{Estimates: basis.Estimates}
-	if !in.GivesWaits() {
-		known.Priors = provision.Priors(facts)
-	}
-	complete(made, in.NewPlan, sites, known)
+	complete(made, in.NewPlan, sites, plan.Evidence{Estimates: basis.Estimates, Priors: priors(facts, in.WhatIf)})
 	return made, nil
+}
+
+// priors describes the assumed waits, unless the request gives the waits.
+func priors(facts []provision.Facts, given plan.WhatIf) []string {
+	if given.GivesWaits() {
+		return nil
+	}
+	return provision.Priors(facts)
 }
 
 // complete adds values from the request to a plan, and the sources of its estimates and waits.

@@ -26,7 +26,8 @@ import (
 type Queues interface {
 	Backlog(ctx context.Context, site corral.Site, queue string) (corral.Backlog, error)
 	// Forecast returns the waits that the batch system predicts for pilots of these shapes, and the source.
-	Forecast(ctx context.Context, site corral.Site, queue string, shapes []corral.Shape) ([]corral.Seconds, string, error)
+	Forecast(ctx context.Context, site corral.Site, queue string, shapes []corral.Shape) (
+		waits []corral.Seconds, source string, err error)
 }
 
 // question returns the input of an algorithm, and sentences about the queues that were examined for it. Algorithms that

@@ -25,8 +25,8 @@ type Experience struct {
 	// Speeds are the speeds of the hosts in the profiles; estimates are for their reference host. If Speeds is nil, all
 	// hosts are equally fast.
 	Speeds profile.Speeds
-	// Rest reports whether a task, by its index, is still to be done: only these tasks need an estimate, and count in the
-	// Basis. nil: all are.
+	// Rest reports whether a task, by its index, is still to be done: only these tasks need an estimate, and count in
+	// the Basis. nil: all are.
 	Rest func(task int) bool
 }
 

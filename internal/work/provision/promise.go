@@ -33,12 +33,10 @@ func (r *Reviser) read(ctx context.Context, u underway, now time.Time) (said pro
 	if again && now.Sub(failed) < readAgain {
 		return promise{}, false
 	}
-	row, err := store.Read(ctx, r.db.Owner(u.plan.Owner), func(tx *store.Tx) (corral.Plan, error) { return tx.Plan(id) })
-	switch {
-	case err == nil && working:
-		said, err = promised(r.db, row)
-	case err == nil:
-		said, err = goalOf(row)
+	row, err := store.Read(ctx, r.db.Owner(u.plan.Owner),
+		func(tx *store.Tx) (corral.Plan, error) { return tx.Plan(id) })
+	if err == nil {
+		said, err = promised(r.db, row, working)
 	}
 	switch {
 	case err == nil:
@@ -55,17 +53,21 @@ func (r *Reviser) read(ctx context.Context, u underway, now time.Time) (said pro
 
 // Runtimes returns the durations of tasks, by their ids, according to a plan's schedule.
 func Runtimes(db *store.DB, row corral.Plan) (map[string]time.Duration, error) {
-	said, err := promised(db, row)
+	said, err := promised(db, row, true)
 	return said.runtimes, err
 }
 
-// promised reads a plan's document, and its schedule if that is stored separately.
-func promised(db *store.DB, row corral.Plan) (said promise, err error) {
+// promised reads a plan's document and, with its runtimes, the schedule if that is stored separately.
+func promised(db *store.DB, row corral.Plan, runtimes bool) (said promise, err error) {
 	document, err := plan.Decode(row)
 	if err != nil {
 		return said, err
 	}
 	said.document = *document
+	if !runtimes {
+		said.document.Schedule = nil
+		return said, nil
+	}
 	if !said.document.Whole() {
 		lines, err := db.Schedule(row)
 		if err == nil {
@@ -77,17 +79,6 @@ func promised(db *store.DB, row corral.Plan) (said promise, err error) {
 		}
 	}
 	said.runtimes = said.document.Durations()
-	said.document.Schedule = nil
-	return said, nil
-}
-
-// goalOf reads a plan's document without its schedule.
-func goalOf(row corral.Plan) (said promise, err error) {
-	document, err := plan.Decode(row)
-	if err != nil {
-		return said, err
-	}
-	said.document = *document
 	said.document.Schedule = nil
 	return said, nil
 }

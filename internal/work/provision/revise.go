@@ -16,8 +16,8 @@ import (
 )
 
 // carryOut records a decision as a revision, in one transaction with the glideins that it creates and releases; the
-// engine does the rest. It returns the decision that holds: d.Refused if the pilots to add were not requested. A decision
-// based on outdated state has no effect, because another decision follows soon.
+// engine does the rest. It returns the decision that holds: d.Refused if the pilots to add were not requested. A
+// decision based on outdated state has no effect, because another decision follows soon.
 func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revision.Decision) (kept revision.Decision,
 	err error) {
 	without := d // what holds if the pilots to add are not requested

@@ -44,9 +44,8 @@ func (u Unfinished) Left(whole plan.Problem) (plan.Problem, error) {
 // Rest reports whether a task, by its index, is part of the remaining work.
 func (u Unfinished) Rest() func(task int) bool {
 	progress := u.progress()
-	return func(i int) bool {
-		return !slices.Contains([]corral.TaskState{corral.TaskDone, corral.TaskFailed, corral.TaskSkipped}, progress[i].State)
-	}
+	over := []corral.TaskState{corral.TaskDone, corral.TaskFailed, corral.TaskSkipped}
+	return func(i int) bool { return !slices.Contains(over, progress[i].State) }
 }
 
 // progress returns the progress of the tasks or, for a run that is over, the progress that they will have once the run

@@ -12,7 +12,8 @@ import (
 
 // waits returns a function that returns the waits of pilots of a similar shape: the waits in the queue for at least
 // half and at most twice as many cpus or, if there are none, all waits in the queue; of these, the waits of the same
-// class of walltimes if there are enough. Without records no waits are known. Results are cached, because simulations request them for each pilot of each outcome, from several goroutines.
+// class of walltimes if there are enough. Without records no waits are known. Results are cached, because simulations
+// request them for each pilot of each outcome, from several goroutines.
 func (f Facts) waits(queue string, c Caution, now time.Time) plan.Waits {
 	return waitsOf(queueing.In(queue, f.Waits), c, now)
 }

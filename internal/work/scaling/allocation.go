@@ -25,7 +25,7 @@ func affordable(tx *store.Tx, site corral.Site, s corral.Scale) (workers int, wh
 	return int(min(max(0, a.left)/each, mostPilots)), a.refusal(shape), nil
 }
 
-// An allowance is what an allocation has left beside the possible remaining cost of the pilots without a plan, for which
+// An allowance is the rest of an allocation, less the possible remaining cost of the pilots without a plan, for which
 // no money is reserved.
 type allowance struct {
 	tariff cost.Tariff
@@ -63,8 +63,8 @@ func (a *allowance) refusal(worker corral.Shape) string {
 		return ""
 	}
 	amount := func(m cost.Money) cost.Amount { return cost.Amount{Money: m, Unit: a.unit} }
-	return fmt.Sprintf("has %s of its allocation left, beside what pilots there may cost, and a worker for %s may cost %s",
-		amount(max(0, a.left)), worker.Walltime, amount(each))
+	return fmt.Sprintf("has %s of its allocation left, beside what pilots there may cost, and a worker for %s may "+
+		"cost %s", amount(max(0, a.left)), worker.Walltime, amount(each))
 }
 
 // owed returns a glidein's possible cost beyond the amount billed for it so far.
