@@ -55,4 +55,3 @@ func (q Queue) of(shape Shape) ShapeWaits {
 	}
 	return at
 }
-

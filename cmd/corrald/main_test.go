@@ -79,7 +79,7 @@ func TestUsage(t *testing.T) {
 
 // withoutFlags removes the flags, and their values, that are among other arguments.
 func withoutFlags(from, others []string) (all []string) {
-	all = from[:1]
+	all = append(all, from[0])
 	for i := 1; i < len(from); i += 2 {
 		if !slices.Contains(others, from[i]) {
 			all = append(all, from[i], from[i+1])
