@@ -97,7 +97,7 @@ type SiteLimits struct {
 
 // SiteTerms state a site's prices and spending limit, in the notation of package cost.
 type SiteTerms struct {
-	Price   string `json:"price,omitempty"`   // AMOUNT/PER, such as 0.04USD/cpu-hour; empty: 1ch/cpu-hour
+	Price   string `json:"price,omitempty"`   // AMOUNT/PER, such as 0.04USD/cpu-hour; empty: see Terms
 	Billing string `json:"billing,omitempty"` // 1h, 1m, 1s, 10m-minimum; empty: the actual time
 
 	// Allocation is the maximum total cost of all pilots there, including past ones; empty: unlimited.
@@ -156,6 +156,9 @@ type SiteFacts struct {
 
 	Maintenance []Maintenance `json:"maintenance,omitempty"` // planned or in progress
 	Allowance   *Allowance    `json:"allowance,omitempty"`   // of the account; nil: unlimited or unknown
+	// Price is the price by the batch system's billing weights, with which a site without a price charges; empty: there
+	// are no weights, or they are not known.
+	Price string `json:"price,omitempty"`
 }
 
 // A Maintenance is a period in which some nodes of a queue run no jobs.
@@ -193,6 +196,15 @@ type SiteQueue struct {
 	// CPUMemoryMiB is the memory per cpu unless a job requests another amount; every node of the queue has at least
 	// this much memory per cpu.
 	CPUMemoryMiB int `json:"cpu_memory_mib,omitempty"`
+}
+
+// Terms returns the terms with which the site charges: if it has no price, that of its batch system applies.
+func (s Site) Terms() SiteTerms {
+	terms := s.SiteTerms
+	if terms.Price == "" && s.Facts != nil {
+		terms.Price = s.Facts.Price
+	}
+	return terms
 }
 
 // In returns the facts about a queue, or about the default queue if none is named. known is false if the queue has no

@@ -27,6 +27,17 @@ type Wait struct {
 	Outcome     Outcome   `json:"outcome,omitempty"`
 }
 
+// WalltimeClasses are the upper bounds of the classes of walltimes whose waits are alike: batch systems backfill short
+// jobs. The last class has no bound. (On KTH-SP2, jobs of up to 8 processors wait 60 s in the median if they request at
+// most 15 minutes, and 5,760 s if they request more than 4 hours.)
+var WalltimeClasses = []Seconds{Seconds(15 * time.Minute), Seconds(time.Hour), Seconds(4 * time.Hour)}
+
+// WalltimeClass returns the number of a walltime's class, from 0.
+func WalltimeClass(walltime Seconds) int {
+	class, _ := slices.BinarySearch(WalltimeClasses, walltime)
+	return class
+}
+
 // Waited returns the time for which the attempt waited until it started. The wait of an attempt that did not start is
 // censored: the wait would have been longer than the time until the attempt's end, or until now.
 func (w Wait) Waited(now time.Time) (d time.Duration, censored bool) {

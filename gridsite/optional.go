@@ -26,6 +26,15 @@ type Checker interface {
 	Check(ctx context.Context, spec JobSpec) error
 }
 
+// A Forecaster is a Batch that can predict how long a job would wait.
+type Forecaster interface {
+	// Forecast returns the predicted wait of a job if it were submitted now. Nothing remains at the site. The errors
+	// are those of Checker; the error is Unsatisfiable if there is no prediction.
+	Forecast(ctx context.Context, spec JobSpec) (time.Duration, error)
+	// ForecastBy names the source of the predictions.
+	ForecastBy() string
+}
+
 // Many applies methods of Batch to many jobs in one round trip. Without it, reading, cancelling and forgetting cost one
 // command per job.
 type Many interface {

@@ -69,7 +69,7 @@ func (q *Queue) check() error {
 		return err
 	}
 	for i, w := range q.Waits {
-		if w.Planned < 0 || len(w.Waits) > 0 && w.Waits[0] < 0 || !slices.IsSorted(w.Waits) {
+		if w.Planned < 0 || w.Walltime < 0 || len(w.Waits) > 0 && w.Waits[0] < 0 || !slices.IsSorted(w.Waits) {
 			return fmt.Errorf("waits[%d]: the waits are negative or not in ascending order", i)
 		}
 	}

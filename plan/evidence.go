@@ -33,6 +33,9 @@ type Confidence struct {
 	NextCheaper *float64 `json:"next_cheaper_reaches"` // share reached by the next cheaper candidate; nil: none exists
 }
 
+// Met reports whether the confidence is reached, or is not judged.
+func (c *Confidence) Met() bool { return c == nil || c.Reached >= c.Asked }
+
 // A Rival is a plan, or a policy that only reacts to a queue, with the medians of its results over the outcomes in
 // which all of them were simulated.
 type Rival struct {
@@ -106,7 +109,8 @@ type Queue struct {
 	Minimum corral.Seconds `json:"billed_minimum_s,omitempty"`
 	Period  corral.Seconds `json:"billed_period_s,omitempty"`
 	Left    *cost.Money    `json:"left,omitempty"` // remainder of the account's allocation
-	// The first entry with at least the pilot's cpus applies, otherwise the last.
+	// The first entry with at least the pilot's cpus and walltime applies, otherwise the one with the most of both. An
+	// entry without a walltime is for all of them.
 	Waits []ShapeWaits `json:"waits"`
 	Room  []Step       `json:"room,omitempty"` // free cpus over time, which limit how long pilots wait; none: not known
 }
@@ -128,14 +132,6 @@ type Limits struct {
 type Closure struct {
 	From corral.Seconds `json:"from_s"`
 	To   corral.Seconds `json:"to_s"`
-}
-
-// ShapeWaits is the distribution of the wait of pilots with at most CPUs cpus: the shortest wait, the longest, and
-// quantiles at equal distances between them.
-type ShapeWaits struct {
-	CPUs    int            `json:"cpus"`
-	Planned corral.Seconds `json:"planned_s"` // the wait that the plan assumes
-	Waits   Spread         `json:"waits_s"`
 }
 
 // A Spread is a distribution of times by its quantiles: the minimum, the maximum, and others at equal distances between
@@ -216,15 +212,18 @@ func queueOf(s *Site, shapes []Shape) Queue {
 	q := Queue{Site: s.Name, Queue: s.Queue, Overhead: corral.Seconds(s.Overhead), Speed: s.Speed, Limits: limitsOf(s),
 		Price: r.Price,
 		Unit:  r.Unit, Per: r.Per, Minimum: corral.Seconds(b.Minimum), Period: corral.Seconds(b.Period), Left: s.Left}
-	for _, shape := range shapes {
-		w := ShapeWaits{CPUs: shape.Hosts * shape.Host.CPUs, Planned: corral.Seconds(s.Wait(shape)),
-			Waits: NewSpread(func(share float64) time.Duration { return s.Quantile(shape, share) })}
-		n := len(q.Waits)
-		if n > 0 && q.Waits[n-1].Planned == w.Planned && slices.Equal(q.Waits[n-1].Waits, w.Waits) {
-			q.Waits[n-1].CPUs = w.CPUs
+	for len(shapes) > 0 {
+		same := slices.IndexFunc(shapes, func(x Shape) bool { return x.size() != shapes[0].size() })
+		if same < 0 {
+			same = len(shapes)
+		}
+		group := s.waitsOf(shapes[:same])
+		shapes = shapes[same:]
+		if n := len(q.Waits); n > 0 && len(group) == 1 && q.Waits[n-1].Walltime == 0 && q.Waits[n-1].alike(group[0]) {
+			q.Waits[n-1].CPUs = group[0].CPUs
 			continue
 		}
-		q.Waits = append(q.Waits, w)
+		q.Waits = append(q.Waits, group...)
 	}
 	return q
 }
@@ -251,14 +250,15 @@ func known(n int) int {
 
 // used returns the shapes of a plan's pilots at a site, one for each number of cpus, in ascending order of cpus.
 func used(s *Site, pl *Plan) (shapes []Shape) {
-	size := func(x Shape) int { return x.Hosts * x.Host.CPUs }
 	for _, q := range pl.Pilots {
 		if q.Site == s.Name && q.Queue == s.Queue {
 			shapes = append(shapes, Shape{Hosts: q.Hosts, Host: q.Host(), Walltime: time.Duration(q.Walltime)})
 		}
 	}
-	slices.SortStableFunc(shapes, func(a, b Shape) int { return cmp.Compare(size(a), size(b)) })
-	return slices.CompactFunc(shapes, func(a, b Shape) bool { return size(a) == size(b) })
+	slices.SortStableFunc(shapes, func(a, b Shape) int {
+		return cmp.Or(a.size()-b.size(), cmp.Compare(a.Walltime, b.Walltime))
+	})
+	return slices.CompactFunc(shapes, func(a, b Shape) bool { return a.size() == b.size() && a.Walltime == b.Walltime })
 }
 
 // Cluster returns the assumed parameters of the cluster.
@@ -351,17 +351,6 @@ func (a *Assumed) Expect(s *Site) {
 			s.Wait, s.Waits = known.Wait, known.Waits
 		}
 	}
-}
-
-// of returns the recorded waits of pilots of a shape.
-func (q Queue) of(shape Shape) ShapeWaits {
-	if len(q.Waits) == 0 {
-		return ShapeWaits{}
-	}
-	i, _ := slices.BinarySearchFunc(q.Waits, shape.Hosts*shape.Host.CPUs, func(w ShapeWaits, cpus int) int {
-		return cmp.Compare(w.CPUs, cpus)
-	})
-	return q.Waits[min(i, len(q.Waits)-1)]
 }
 
 // speedsOf returns the speeds of a problem's sites by name.

@@ -109,6 +109,9 @@ type WhatIf struct {
 	QueueWait *corral.Seconds `json:"queue_wait_s,omitempty"`
 }
 
+// GivesWaits reports whether the values replace what is known of queue waits.
+func (w WhatIf) GivesWaits() bool { return w.Overhead != nil || w.QueueWait != nil }
+
 // An Objective is the quantity that is minimized within the deadline and the budget.
 type Objective string
 

@@ -243,6 +243,9 @@ type Shape struct {
 	Walltime time.Duration
 }
 
+// size returns the pilot's number of cpus.
+func (s Shape) size() int { return s.Hosts * s.Host.CPUs }
+
 // A Cluster describes the cluster that runs the tasks.
 type Cluster struct {
 	Rate float64       // task starts per second; 0: no known limit

@@ -95,11 +95,13 @@ type period struct {
 	To   seconds `json:"to_s"`
 }
 
-// shapeWaits holds the waits of pilots with at most CPUs cpus: quantiles at equal distances, the shortest first.
+// shapeWaits holds the waits of pilots with at most CPUs cpus and, unless it is 0, for at most Walltime: quantiles at
+// equal distances, the shortest first.
 type shapeWaits struct {
-	CPUs    int       `json:"cpus"`
-	Planned seconds   `json:"planned_s"`
-	Waits   []seconds `json:"waits_s"`
+	CPUs     int       `json:"cpus"`
+	Walltime seconds   `json:"walltime_s"`
+	Planned  seconds   `json:"planned_s"`
+	Waits    []seconds `json:"waits_s"`
 }
 
 // A present is a pilot that was there before the plan. It belongs to no request and costs the plan nothing.

@@ -464,17 +464,19 @@ func TestDraws(t *testing.T) {
 func TestDrawnWaits(t *testing.T) {
 	t.Parallel()
 	s := &site{Waits: []shapeWaits{
-		{4, second, []seconds{0, 10 * second, 100 * second}}, {8, second, []seconds{7 * second}},
+		{4, 0, second, []seconds{0, 10 * second, 100 * second}}, {8, 60 * second, second, []seconds{7 * second}},
+		{8, 90 * second, second, []seconds{9 * second}},
 	}}
 	for _, tt := range []struct {
-		cpus  int
-		share float64
-		want  seconds
+		cpus     int
+		walltime seconds
+		share    float64
+		want     seconds
 	}{
-		{1, 0, 0}, {4, 0.25, 5 * second}, {4, 0.75, 55 * second}, {4, 1, 100 * second},
-		{5, 0.5, 7 * second}, {9, 0, 7 * second},
+		{1, 1, 0, 0}, {4, 1, 0.25, 5 * second}, {4, 1, 0.75, 55 * second}, {4, 1, 1, 100 * second},
+		{5, 60 * second, 0.5, 7 * second}, {9, 0, 0, 7 * second}, {5, 61 * second, 0, 9 * second}, {9, 99 * second, 0, 9 * second},
 	} {
-		if got := s.quantile(tt.cpus, tt.share, never); got != tt.want {
+		if got := s.quantile(tt.cpus, tt.walltime, tt.share, never); got != tt.want {
 			t.Errorf("%d cpus, share %g: %s, want %s", tt.cpus, tt.share, got, tt.want)
 		}
 	}

@@ -134,20 +134,23 @@ func (r *run) submit(p *pilot) {
 		wait = *s.Wait
 	}
 	if r.waits != nil && s.Wait == nil {
-		wait = s.quantile(p.Hosts*p.CPUs, r.waits[p.number], wait)
+		wait = s.quantile(p.Hosts*p.CPUs, p.Walltime, r.waits[p.number], wait)
 	}
 	r.push(r.now+wait.times(r.factor), due, p, 0)
 }
 
 // quantile returns the wait of pilots of this size that the given share does not exceed: the first entry with enough
-// cpus counts, else the last one.
-func (s *site) quantile(cpus int, share float64, otherwise seconds) seconds {
+// cpus and walltime counts, else the last one with as many cpus.
+func (s *site) quantile(cpus int, walltime seconds, share float64, otherwise seconds) seconds {
 	if len(s.Waits) == 0 {
 		return otherwise
 	}
 	k := slices.IndexFunc(s.Waits, func(w shapeWaits) bool { return w.CPUs >= cpus })
 	if k < 0 {
-		k = len(s.Waits) - 1
+		k = slices.IndexFunc(s.Waits, func(w shapeWaits) bool { return w.CPUs == s.Waits[len(s.Waits)-1].CPUs })
+	}
+	for k+1 < len(s.Waits) && s.Waits[k+1].CPUs == s.Waits[k].CPUs && s.Waits[k].Walltime < walltime {
+		k++
 	}
 	all := s.Waits[k].Waits
 	if len(all) == 0 {

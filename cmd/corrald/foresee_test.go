@@ -112,10 +112,10 @@ func TestCheckConfigAndStartRefuseTheSame(t *testing.T) {
 	for name, values := range all {
 		for _, b := range values {
 			base := short(t)
-			args := append(arguments(xdg.Below(base)), append([]string{"--pilot", pilot}, b.with...)...)
+			args := append(withoutFlags(append(arguments(xdg.Below(base)), "--pilot", pilot), b.with), b.with...)
 			try := func(more ...string) (int, string) {
 				var stderr bytes.Buffer
-				code := execute(context.Background(), append(slices.Clone(args), more...), &bytes.Buffer{}, &stderr)
+				code := execute(context.Background(), append(withoutFlags(args, more), more...), &bytes.Buffer{}, &stderr)
 				return code, stderr.String()
 			}
 			said := map[string]bool{}
@@ -172,7 +172,7 @@ func TestMistypedVariable(t *testing.T) {
 			t.Setenv(name, "1")
 			for _, more := range [][]string{{"--check-config"}, nil} {
 				var stderr bytes.Buffer
-				args := append(arguments(xdg.Below(short(t))), more...)
+				args := append(withoutFlags(arguments(xdg.Below(short(t))), more), more...)
 				if code := execute(context.Background(), args, &bytes.Buffer{}, &stderr); code != 2 || stderr.String() != want {
 					t.Errorf("exit code %d, says %q; want 2 and %q", code, stderr.String(), want)
 				}
@@ -197,7 +197,7 @@ func TestCheckConfigNotes(t *testing.T) {
 	check := func(want string, more ...string) {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
-		args := append(arguments(l), append([]string{"--pilot", pilot, "--check-config"}, more...)...)
+		args := append(withoutFlags(append(arguments(l), "--pilot", pilot), more), append(more, "--check-config")...)
 		if code := execute(context.Background(), args, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), want) {
 			t.Errorf("%q: exit code %d, %s%s; want 0 and %q", more, code, stdout.String(), stderr.String(), want)
 		}

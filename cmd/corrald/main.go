@@ -90,7 +90,11 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			return serve(c.Context, lg, s)
 		},
 	}
-	if err := app.RunContext(ctx, args); err != nil {
+	err := checkTwice(app, args[1:])
+	if err == nil {
+		err = app.RunContext(ctx, args)
+	}
+	if err != nil {
 		if !errors.As(err, new(told)) {
 			fmt.Fprintln(stderr, "corrald: "+err.Error())
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,9 @@ func TestUsage(t *testing.T) {
 	}{
 		{"an argument", []string{"serve"}, 2, `"serve"`},
 		{"a relative directory", []string{"--state", "x"}, 2, "--state"},
+		{"a flag twice", []string{"--log-level", "info", "--lease=1m", "--log-level=warn"}, 2, "corrald: --log-level may be given only once; see `corrald --help`"},
+		{"a switch twice", []string{"--check-config", "--check-config"}, 2, "--check-config may be given only once"},
+		{"a flag of a command twice", []string{"admin", "backup", "--state", "/a", "--state", "/b"}, 2, "--state may be given only once"},
 		{"a long socket", []string{"--socket", "/" + strings.Repeat("x", xdg.MaxSocketPath)}, 2, "--socket"},
 		{"no port", []string{"--worker-listen", "here"}, 2, "--worker-listen"},
 		{"no port for metrics", []string{"--metrics-listen", "here"}, 2, "--metrics-listen"},
@@ -63,7 +67,7 @@ func TestUsage(t *testing.T) {
 		{"a socket that is a file", []string{"--pilot", pilot, "--socket", file}, 1, "not a socket"},
 	} {
 		var stderr bytes.Buffer
-		code := execute(context.Background(), append(arguments(xdg.Below(short(t))), tt.args...), &bytes.Buffer{}, &stderr)
+		code := execute(context.Background(), append(withoutFlags(arguments(xdg.Below(short(t))), tt.args), tt.args...), &bytes.Buffer{}, &stderr)
 		if code != tt.code || !strings.Contains(stderr.String(), tt.says) {
 			t.Errorf("%s: exit code %d, says %q; want %d and %q", tt.name, code, stderr.String(), tt.code, tt.says)
 		}
@@ -71,6 +75,17 @@ func TestUsage(t *testing.T) {
 	if b, err := os.ReadFile(file); err != nil || string(b) != "data" {
 		t.Errorf("the file in the socket's place holds %q (%v)", b, err)
 	}
+}
+
+// withoutFlags removes the flags, and their values, that are among other arguments.
+func withoutFlags(from, others []string) (all []string) {
+	all = append(all, from[0])
+	for i := 1; i < len(from); i += 2 {
+		if !slices.Contains(others, from[i]) {
+			all = append(all, from[i], from[i+1])
+		}
+	}
+	return all
 }
 
 func arguments(l xdg.Layout) []string {

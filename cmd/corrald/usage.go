@@ -77,6 +77,32 @@ func wanted(flags []cli.Flag, name string) string {
 	return "a valid value"
 }
 
+// checkTwice refuses a flag that is given again, unless it collects its values: package cli would use the last value.
+func checkTwice(app *cli.App, words []string) error {
+	flags, commands, given := app.Flags, app.Commands, map[string]bool{}
+	for i := 0; i < len(words) && words[i] != "--"; i++ {
+		if !strings.HasPrefix(words[i], "-") {
+			if k := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(words[i]) }); k >= 0 {
+				flags, commands = commands[k].Flags, commands[k].Subcommands
+			}
+			continue
+		}
+		name, _, valued := strings.Cut(strings.TrimLeft(words[i], "-"), "=")
+		k := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+		if k < 0 {
+			continue
+		}
+		if _, collects := flags[k].(*cli.StringSliceFlag); given[name] && !collects {
+			return corral.Errorf(corral.Invalid, "--%s may be given only once; see `corrald --help`", name)
+		}
+		given[name] = true
+		if _, isBool := flags[k].(*cli.BoolFlag); !isBool && !valued {
+			i++
+		}
+	}
+	return nil
+}
+
 // checkVariables refuses variables that look like a setting but are not one, for example misspelt ones: the intended
 // setting would silently keep its default value. It ignores corral's own variables, which begin with CORRAL_.
 func checkVariables(environment []string, flags []cli.Flag) error {

@@ -26,7 +26,7 @@ import (
 )
 
 func main() {
-	deadline := flag.Duration("deadline", time.Hour, "time within which the workflow must end")
+	deadline := flag.String("deadline", "1h", "`D` by which the workflow must end, such as 6h or Friday 17:00")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := provision(ctx, flag.Arg(0), *deadline)
@@ -38,7 +38,11 @@ func main() {
 }
 
 // provision runs a workflow on pilots that are requested for it alone.
-func provision(ctx context.Context, file string, deadline time.Duration) error {
+func provision(ctx context.Context, file, deadline string) error {
+	within, at, err := api.ReadDeadline(deadline, time.Now())
+	if err != nil {
+		return corral.ErrorAt(corral.Invalid, "-deadline", "%w", err)
+	}
 	workflow, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -50,7 +54,7 @@ func provision(ctx context.Context, file string, deadline time.Duration) error {
 	defer cl.Close()
 
 	made, err := cl.CreatePlan(ctx, api.NewPlan{
-		WorkflowName: file, Workflow: workflow, Goal: plan.Goal{Deadline: corral.Seconds(deadline)},
+		WorkflowName: file, Workflow: workflow, Goal: plan.Goal{Deadline: within, DeadlineAt: at},
 	}, "")
 	if err != nil {
 		return err

@@ -34,14 +34,9 @@ func addMaintenance(said survey.Sections, facts *corral.SiteFacts) {
 
 // hides returns the first of the words that is set in PrivateData.
 func hides(said survey.Sections, words ...string) string {
-	out, _ := said.Of("config")
-	for line := range strings.Lines(out) {
-		if k, v, _ := strings.Cut(line, "="); strings.TrimSpace(k) == "PrivateData" {
-			for set := range strings.SplitSeq(strings.TrimSpace(v), ",") {
-				if slices.Contains(words, set) {
-					return set
-				}
-			}
+	for _, set := range configured(said, "PrivateData") {
+		if slices.Contains(words, set) {
+			return set
 		}
 	}
 	return ""

@@ -188,16 +188,40 @@ func (b *Batch) ForgetMany(ctx context.Context, tags []string) error {
 
 // Check asks Slurm whether it would accept the job, with sbatch --test-only. Nothing remains at the site.
 func (b *Batch) Check(ctx context.Context, spec gridsite.JobSpec) error {
+	_, err := b.try(ctx, spec)
+	return err
+}
+
+// Forecast returns how long sbatch --test-only predicts that the job would wait. Slurm plans all jobs of higher
+// priority with the time that they requested.
+func (b *Batch) Forecast(ctx context.Context, spec gridsite.JobSpec) (time.Duration, error) {
+	out, err := b.try(ctx, spec)
+	if err != nil {
+		return 0, err
+	}
+	var now, start int64
+	if _, err := fmt.Sscanf(string(out), "%d %d\n", &now, &start); err != nil {
+		return 0, corral.Errorf(corral.Unsatisfiable, "sbatch --test-only does not say when a job would start")
+	}
+	return time.Duration(max(0, start-now)) * time.Second, nil
+}
+
+// ForecastBy implements gridsite.Forecaster.
+func (b *Batch) ForecastBy() string { return "sbatch --test-only" }
+
+// try runs sbatch --test-only.
+func (b *Batch) try(ctx context.Context, spec gridsite.JobSpec) ([]byte, error) {
 	options, err := optionsOf(b, spec)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	args := append([]string{spec.Tag, strconv.Itoa(spec.GPUs)}, options...)
 	batch := filesOf(b, spec)[jobdir.Control+"/batch"]
-	if _, err := b.Run(ctx, fault.SiteTry, tryScript, bytes.NewReader(batch), args...); err != nil {
-		return fmt.Errorf("trying a job like %s: %w", spec.Tag, err)
+	out, err := b.Run(ctx, fault.SiteTry, tryScript, bytes.NewReader(batch), args...)
+	if err != nil {
+		return nil, fmt.Errorf("trying a job like %s: %w", spec.Tag, err)
 	}
-	return nil
+	return out, nil
 }
 
 // answer maps the exit statuses of our scripts to errors. If Slurm is not installed on the head node, only another

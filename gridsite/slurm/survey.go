@@ -45,6 +45,7 @@ func (b *Batch) Survey(ctx context.Context, options corral.BatchOptions) (corral
 	}
 	addMaintenance(said, &facts)
 	addAllowance(said, options, &facts)
+	addPrice(said, options, partitions, &facts)
 	for _, p := range partitions {
 		facts.Queues = append(facts.Queues, p.SiteQueue)
 	}
@@ -64,7 +65,8 @@ type partition struct {
 	qos           string // name of the partition's QOS; empty: none
 	nodeCPUs      int    // per node; 0: no limit
 	nodeMemoryMiB int
-	defaultMemory bool // the partition sets a default memory per cpu
+	weights       string // TRESBillingWeights
+	defaultMemory bool   // the partition sets a default memory per cpu
 }
 
 // parsePartitions parses scontrol -o show partition: one line per partition, of NAME=VALUE. The value of a limit must
@@ -95,7 +97,8 @@ func parsePartition(line string) (partition, error) {
 	if !strings.HasPrefix(line, "PartitionName=") || values["PartitionName"] == "" {
 		return partition{}, fmt.Errorf("no partition in %q", gridsite.OneLine(line))
 	}
-	p := partition{SiteQueue: corral.SiteQueue{Name: values["PartitionName"], Default: values["Default"] == "YES"}}
+	p := partition{weights: values["TRESBillingWeights"],
+		SiteQueue: corral.SiteQueue{Name: values["PartitionName"], Default: values["Default"] == "YES"}}
 	if qos := values["QoS"]; qos != "N/A" && qos != "(null)" {
 		p.qos = qos
 	}

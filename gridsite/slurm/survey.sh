@@ -1,6 +1,6 @@
 # -a: a partition that is hidden can be asked for by its name, too.
 config() {
-	soon scontrol show config | grep -E '^(AccountingStorageType|AccountingStorageEnforce|PrivateData) '
+	soon scontrol show config | grep -E '^(AccountingStorageType|AccountingStorageEnforce|PrivateData|PriorityFlags) '
 }
 
 # maintenance prints what scontrol says of each reservation for maintenance, with times in seconds since 1970, and after

@@ -89,6 +89,17 @@ func TestSurveyOfSlurm(t *testing.T) {
 		{name: "maintenance", transcript: accounts,
 			want: `"maintenance":[{"name":"maint","queue":"normal","nodes":2,"from":"2026-11-23T05:46:07Z","to":"2026-11-23T06:46:07Z"},{"name":"maint","queue":"short","nodes":1},
 			{"name":"part","queue":"normal","nodes":1},{"name":"part","queue":"short","nodes":1},{"name":"wholepart"}]`},
+		{name: "no billing weights", transcript: accounts, want: `"notes":null,"price":null`},
+		{name: "billing by the sum of the weights", transcript: accounts, change: weighted("CPU=1.0,Mem=0.25G,GRES/gpu=2.0", ""),
+			want: `"notes":null,"price":"1ch/sum(cpu=1,mem=0.25,gpu=2)-hour"`},
+		{name: "billing by the greatest weight", transcript: accounts, options: corral.BatchOptions{Queue: "normal,gpu"},
+			change: weighted("CPU=0.5,Mem=0.0009765625,GRES/gpu:a100=3,GRES/gpu:t4=1", "PriorityFlags           = ACCRUE_ALWAYS,MAX_TRES\n"),
+			want:   `"notes":null,"price":"1ch/max(cpu=0.5,mem=1,gpu=3)-hour"`},
+		{name: "weights of one of two partitions", transcript: accounts, options: corral.BatchOptions{Queue: "normal,gpu"},
+			change: strings.NewReplacer("PartitionName=gpu ", "PartitionName=gpu TRESBillingWeights=CPU=2 ").Replace,
+			want:   `"notes":["the price is not known: the partitions that the site uses have different billing weights"],"price":null`},
+		{name: "weights of other resources", transcript: accounts, change: weighted("CPU=1,license/matlab=5", ""),
+			want: `"notes":["the price is not known: TRESBillingWeights of partition normal: \"license/matlab=5\" cannot be used"],"price":null`},
 		{name: "a quota", transcript: accounts,
 			change: strings.NewReplacer("MARK end quota 1", "/dev/vda 3076 0 20480 0 2 0 0 0\nMARK end quota 0").Replace,
 			want:   `"free_mib":16,"quota_mib":16,"notes":null`},
@@ -113,6 +124,12 @@ func TestSurveyOfSlurm(t *testing.T) {
 			holds(t, facts, "{"+tt.want+"}")
 		})
 	}
+}
+
+// weighted adds billing weights to each partition of a transcript, and lines to Slurm's settings.
+func weighted(weights, config string) func(string) string {
+	return strings.NewReplacer(" TotalCPUs=", " TRESBillingWeights="+weights+" TotalCPUs=",
+		"\nMARK end config", config+"\nMARK end config").Replace
 }
 
 // holds checks that facts match all values in want. Lists are compared up to their length in want.

@@ -36,7 +36,7 @@ func (v glideinVerbs) createCommand() *cli.Command {
 			&cli.IntFlag{Name: "retries", Value: 3,
 				Usage: "`N` attempts in a row may be lost, or fail temporarily"},
 			durationFlag("overlap", 0, "start the next attempt `D` before the last one leaves"),
-			&cli.StringFlag{Name: "not-before", Usage: "submit at `TIME`, such as tomorrow 09:00, or later"},
+			notBeforeFlag("nothing"),
 			&cli.StringFlag{Name: "start-by",
 				Usage: "start it by `TIME`, as in 4h or Friday 17:00, and run for the walltime after that"},
 		}, batchFlags(), []cli.Flag{
@@ -88,8 +88,13 @@ func newGlidein(c *cli.Context) (api.NewGlidein, error) {
 	if n.MemoryMiB, err = parseMiB("--memory", c.String("memory")); err != nil {
 		return n, err
 	}
-	if n.NotBefore, err = parseTime("--not-before", c.String("not-before"), time.Now()); err != nil {
+	now := time.Now()
+	in, at, err := notBeforeOf(c, now)
+	if n.NotBefore = at; err != nil {
 		return n, err
+	}
+	if in > 0 {
+		n.NotBefore = now.Add(in).UTC().Round(time.Second)
 	}
 	if until, ok := strings.CutPrefix(n.Resubmit, "until="); ok {
 		end, err := parseTime("--resubmit", until, time.Now())

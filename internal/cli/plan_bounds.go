@@ -14,8 +14,7 @@ func boundFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.IntFlag{Name: "max-cpus", Usage: "hold at most `N` cpus at once, those of the cluster's pilots included"},
 		&cli.IntFlag{Name: "max-pilots", Usage: "request at most `N` pilots"},
-		&cli.StringFlag{Name: "not-before",
-			Usage: "submit no pilot before `TIME`, such as tomorrow 09:00, or for a duration such as 2h"},
+		notBeforeFlag("no pilot"),
 		&cli.BoolFlag{Name: "static", Usage: "hold all pilots from the beginning to the end, with hosts of one size"},
 	}
 }
@@ -30,17 +29,7 @@ func boundsOf(c *cli.Context) (b plan.Bounds, err error) {
 		return b, corral.ErrorAt(corral.Invalid, "--max-pilots", "%d is not a number of pilots: want 1 or more",
 			b.MaxPilots)
 	}
-	if c.IsSet("not-before") {
-		in, at, err := momentOf("--not-before", c.String("not-before"), time.Now())
-		switch {
-		case err != nil:
-			return b, err
-		case in < 0:
-			return b, corral.ErrorAt(corral.Invalid, "--not-before", "%s is negative", in)
-		case at.IsZero():
-			b.NotBefore = corral.Seconds(in.Round(time.Millisecond))
-		}
-		b.NotBeforeAt = at.UTC()
-	}
-	return b, nil
+	in, at, err := notBeforeOf(c, time.Now())
+	b.NotBefore, b.NotBeforeAt = corral.Seconds(in.Round(time.Millisecond)), at
+	return b, err
 }

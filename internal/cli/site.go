@@ -138,7 +138,7 @@ var siteTable = listing[corral.Site]{
 		{"site options", func(s corral.Site) any { return strings.Join(s.SiteOptions, "; ") }},
 		{"max queued", func(s corral.Site) any { return unless(s.Limits.MaxQueued) }},
 		{"max running", func(s corral.Site) any { return unless(s.Limits.MaxRunning) }},
-		{"price", func(s corral.Site) any { return s.Price }},
+		{"price", sitePrice},
 		{"billing", func(s corral.Site) any { return s.Billing }},
 		{"allocation", func(s corral.Site) any { return s.Allocation }},
 		{"relay", func(s corral.Site) any { return s.RelayTrouble }},
@@ -150,6 +150,15 @@ var siteTable = listing[corral.Site]{
 			return when(s.Facts.At)
 		}},
 	},
+}
+
+// sitePrice returns the price with which a site charges, and its source if it was not given.
+func sitePrice(s corral.Site) any {
+	price := s.Terms().Price
+	if s.Price == "" && price != "" {
+		price += " (by " + string(s.Batch) + "'s billing weights)"
+	}
+	return price
 }
 
 // siteState returns the site's state, with the reason why corrald cannot use it.

@@ -5,12 +5,12 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/kit/timetext"
 	"github.com/corral-pilot/corral/plan"
 )
@@ -38,18 +38,11 @@ func deadlineOf(c *cli.Context, now time.Time) (within corral.Seconds, at time.T
 		return 0, at, corral.ErrorAt(corral.Invalid, "--deadline", "is missing: give a duration such as 6h, or a time "+
 			"such as Friday 17:00")
 	}
-	d, at, err := momentOf("--deadline", c.String("deadline"), now)
-	switch {
-	case err != nil:
-		return 0, at, err
-	case !at.IsZero():
-		return 0, at.UTC(), nil
-	case d <= 0:
-		return 0, at, corral.ErrorAt(corral.Invalid, "--deadline", "%s is not a positive duration", d)
-	case d < time.Millisecond:
-		return 0, at, corral.ErrorAt(corral.Invalid, "--deadline", "%s is shorter than a millisecond", d)
+	within, at, err = api.ReadDeadline(c.String("deadline"), now)
+	if err != nil {
+		return 0, at, corral.ErrorAt(corral.Invalid, "--deadline", "%w", err)
 	}
-	return corral.Seconds(d.Round(time.Millisecond)), at, nil
+	return within, at, nil
 }
 
 // sayDeadline prints how a deadline that is an instant was understood.
@@ -66,24 +59,34 @@ func deadlineFromNow(c *cli.Context) (corral.Seconds, error) {
 	return plan.Goal{Deadline: within, DeadlineAt: at}.From(now).Deadline, err
 }
 
-// momentOf reads an instant, which is not in the past, or a duration, which has a unit except in a deadline. It returns
-// the duration from now in both cases, and the instant as at, which is zero if the text is a duration.
+// momentOf reads an instant, which is not in the past, or a duration. It returns the duration from now in both cases,
+// and the instant as at, which is zero if the text is a duration.
 func momentOf(flag, text string, now time.Time) (d time.Duration, at time.Time, err error) {
-	if timetext.Instant(text) {
-		at, err = timetext.Ahead(text, now)
-		d = at.Sub(now)
-	} else if flag == "--deadline" {
-		d, err = timetext.Seconds(text)
-	} else {
-		d, err = timetext.Duration(text)
+	if d, at, err = timetext.Moment(text, now, timetext.Duration); err != nil {
+		err = corral.ErrorAt(corral.Invalid, flag, "%w", err)
 	}
+	return d, at, err
+}
+
+// notBeforeFlag is a flag for the earliest submission of what; notBeforeOf reads it.
+func notBeforeFlag(what string) cli.Flag {
+	return &cli.StringFlag{Name: "not-before",
+		Usage: "submit " + what + " before `TIME`, such as tomorrow 09:00, or for a duration such as 2h"}
+}
+
+// notBeforeOf reads the flag --not-before, which is either a duration from now or an instant; the other one is zero.
+func notBeforeOf(c *cli.Context, now time.Time) (in time.Duration, at time.Time, err error) {
+	if !c.IsSet("not-before") {
+		return 0, at, nil
+	}
+	in, at, err = momentOf("--not-before", c.String("not-before"), now)
 	switch {
-	case err == nil:
-		return d, at, nil
-	case !strings.ContainsAny(text, "0123456789"):
-		err = fmt.Errorf("%.40q is neither a duration such as 6h nor a time such as %s", text, timetext.Instants)
+	case err == nil && !at.IsZero():
+		return 0, at.UTC(), nil
+	case err == nil && in < 0:
+		err = corral.ErrorAt(corral.Invalid, "--not-before", "%s is negative", in)
 	}
-	return 0, time.Time{}, corral.ErrorAt(corral.Invalid, flag, "%w", err)
+	return in, at, err
 }
 
 // maxAhead is the maximum time by which a time may be in the future.

@@ -23,7 +23,7 @@ func (t *Tx) Ledger(id corral.SiteID) (cost.Ledger, error) {
 	if err != nil {
 		return cost.Ledger{}, err
 	}
-	tariff, allocation, err := cost.TermsOf(site.SiteTerms)
+	tariff, allocation, err := cost.TermsOf(site.Terms())
 	if err != nil {
 		return cost.Ledger{}, corral.Errorf(corral.Internal, "terms of site %s: %w", site.Name, err)
 	}

@@ -69,6 +69,17 @@ func (t *Tx) Provisioned() ([]corral.Plan, error) {
 	return briefPlans("(null)").list(t, c)
 }
 
+// Budgeted reports whether a plan has a budget, without reading its document.
+func (t *Tx) Budgeted(id corral.PlanID) (yes bool, err error) {
+	term, of := t.seesOwner("owner")
+	err = t.row("select json_valid(document) and document -> '$.goal.budget' is not null from plans where id = ? and "+
+		term, append([]any{id}, of...), &yes)
+	if err != nil {
+		return false, fmt.Errorf("looking for the budget of plan %d: %w", id, err)
+	}
+	return yes, nil
+}
+
 // PlanRow returns the plan with this id, DELETED or not, without its document.
 func (t *Tx) PlanRow(id corral.PlanID) (corral.Plan, error) {
 	return briefPlans("(null)").one(t, id, "id = ?", id)

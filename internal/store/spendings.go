@@ -24,7 +24,7 @@ func (t *Tx) sums(site corral.Site) (spent map[corral.PlanID]cost.Spending, ok b
 	var price, billing string
 	err = t.row("select price, billing from spending_terms where site_id = ?", []any{site.ID}, &price, &billing)
 	switch {
-	case errors.Is(err, sql.ErrNoRows), err == nil && (price != site.Price || billing != site.Billing):
+	case errors.Is(err, sql.ErrNoRows), err == nil && (price != site.Terms().Price || billing != site.Billing):
 		return spent, false, nil
 	case err != nil:
 		return nil, false, fmt.Errorf("reading the terms of the spendings at site %d: %w", site.ID, err)
@@ -60,7 +60,7 @@ func (t *Tx) sumUp(id corral.SiteID) error {
 	if err != nil {
 		return err
 	}
-	tariff, _, err := cost.TermsOf(site.SiteTerms)
+	tariff, _, err := cost.TermsOf(site.Terms())
 	if err != nil {
 		return corral.Errorf(corral.Internal, "terms of site %s: %w", site.Name, err)
 	}
@@ -128,7 +128,7 @@ func (t *Tx) forgetSums(site corral.Site) error {
 		{"delete from spendings where site_id = ?", []any{site.ID}},
 		{"update jobs set summed = 0 where site_id = ? and kind = 'pilot' and summed = 1", []any{site.ID}},
 		{"insert or replace into spending_terms (site_id, price, billing) values (?, ?, ?)",
-			[]any{site.ID, site.Price, site.Billing}},
+			[]any{site.ID, site.Terms().Price, site.Billing}},
 	} {
 		if _, err := t.exec(q.query, q.args...); err != nil {
 			return fmt.Errorf("resetting the spendings at site %d: %w", site.ID, err)

@@ -64,13 +64,19 @@ func (t Tariff) Charge(h Holding, to Spending) Spending {
 }
 
 // OfCPUMinutes returns the minimum cost of n cpu-minutes on hosts with at most the given number of cpus. If the price
-// is per host-hour, each cpu costs its share of the price of the host.
+// is per host-hour, each cpu costs its share of the price of the host. A price that weighs resources, but not cpus,
+// counts cpu-hours.
 func (t Tariff) OfCPUMinutes(n int64, cpus int) Money {
-	over := []int64{60}
+	of, over := []int64{max(0, n)}, []int64{60}
 	if t.Rate.Per == HostHour {
 		over = append(over, int64(max(1, cpus)))
 	}
-	return scale(t.Rate.Price, []int64{max(0, n)}, over)
+	if t.Rate.Per.weighed() {
+		if w, _ := t.Rate.Per.weights(); w.cpu > 0 {
+			of, over = append(of, int64(w.cpu)), append(over, micro)
+		}
+	}
+	return scale(t.Rate.Price, of, over)
 }
 
 // String formats b in the syntax of ParseBilling; the zero Billing is empty.

@@ -6,20 +6,27 @@ import (
 	"strings"
 )
 
-// weights are the parts of a Per that bills the resource of a host that weighs most, as Slurm does with the priority
-// flag MAX_TRES: for each cpu, GiB of memory and GPU, in millionths of a unit.
-type weights struct{ cpu, gib, gpu Money }
+// weights are the parts of a Per that bills a host by the weights of its resources: for each cpu, GiB of memory and
+// GPU, in millionths of a unit. The resource that weighs most is billed, as Slurm does with the priority flag
+// MAX_TRES, or the sum, as Slurm does without it.
+type weights struct {
+	cpu, gib, gpu Money
+	sum           bool
+}
 
-// Weighed Pers have the form max(cpu=1,mem=0.25,gpu=8)-hour, with the weights of Slurm's TRESBillingWeights; resources
-// without a weight are free.
-const weighedPrefix, weighedSuffix = "max(", ")-hour"
+// Weighed Pers have the form max(cpu=1,mem=0.25,gpu=8)-hour or sum(cpu=1,mem=0.25,gpu=8)-hour, with the weights of
+// Slurm's TRESBillingWeights; resources without a weight are free.
+const maxPrefix, sumPrefix, weighedSuffix = "max(", "sum(", ")-hour"
 
 // weighed reports whether a Per has weights.
-func (p Per) weighed() bool { return strings.HasPrefix(string(p), weighedPrefix) }
+func (p Per) weighed() bool {
+	return strings.HasPrefix(string(p), maxPrefix) || strings.HasPrefix(string(p), sumPrefix)
+}
 
 // weights parses a weighed Per.
 func (p Per) weights() (w weights, err error) {
-	list, ok := strings.CutSuffix(strings.TrimPrefix(string(p), weighedPrefix), weighedSuffix)
+	list, ok := strings.CutSuffix(string(p)[len(maxPrefix):], weighedSuffix)
+	w.sum = strings.HasPrefix(string(p), sumPrefix)
 	if !ok {
 		return w, fmt.Errorf("%.60q must end with %s", p, weighedSuffix)
 	}
@@ -41,9 +48,13 @@ func (p Per) weights() (w weights, err error) {
 
 // units returns the billed units of hosts that hold these resources in total, in millionths.
 func (w weights) units(h Holding) Money {
-	return max(scale(w.cpu, []int64{int64(max(0, h.CPUs))}, []int64{1}),
-		scale(w.gib, []int64{int64(max(0, h.MemoryMiB))}, []int64{1024}),
-		scale(w.gpu, []int64{int64(max(0, h.GPUs))}, []int64{1}))
+	cpu := scale(w.cpu, []int64{int64(max(0, h.CPUs))}, []int64{1})
+	gib := scale(w.gib, []int64{int64(max(0, h.MemoryMiB))}, []int64{1024})
+	gpu := scale(w.gpu, []int64{int64(max(0, h.GPUs))}, []int64{1})
+	if w.sum {
+		return cpu.Plus(gib).Plus(gpu)
+	}
+	return max(cpu, gib, gpu)
 }
 
 // units returns how many of a rate's units a holding has: n ÷ over.

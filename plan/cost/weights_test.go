@@ -33,6 +33,14 @@ func TestTheHeaviestResourceIsBilled(t *testing.T) {
 			t.Errorf("%+v costs %s, want %s", tt.h, got, tt.want)
 		}
 	}
+	sum, err := cost.ParseTariff("1ch/sum(cpu=1,mem=0.25,gpu=8)-hour", "")
+	h := cost.Holding{Hosts: 1, CPUs: 4, MemoryMiB: 8192, GPUs: 1, Held: time.Hour}
+	if got := sum.Charge(h, cost.Spending{}).Billed; err != nil || got != 14_000_000 {
+		t.Errorf("the sum of the weights is %d, %v; want 14", got, err)
+	}
+	if got := tariff.OfCPUMinutes(60, 4) + sum.OfCPUMinutes(60, 4); got != 3_000_000 {
+		t.Errorf("a cpu-hour costs at least %d under both tariffs, want 3", got)
+	}
 	for price, why := range map[string]string{
 		"1SU/max(cpu=1,disk=2)-hour":  `"disk=2" must weigh cpu, mem (for each GiB) or gpu`,
 		"1SU/max(cpu=1,cpu=2)-hour":   `"cpu=2" must weigh`,

@@ -143,7 +143,7 @@ func (p *planning) unreachable(all []outcome, problem plan.Problem, opts Options
 		return pl
 	}
 	nearest, reason := p.nearest(possible)
-	pl.Reasons, pl.Limits = []string{reason}, cuts(p.Sites, p.most, all)
+	pl.Reasons, pl.Limits = []string{reason + p.unsaid(nil)}, cuts(p.Sites, p.most, all)
 	pl.Nearest = nearest.of.finish(nearest)
 	return pl
 }

@@ -123,7 +123,8 @@ func (p *planning) breach(pl *plan.Plan, beside int) string {
 }
 
 // relaxed returns the answer for a goal that is within reach if one of its bounds, or all of them, are relaxed, or nil.
-// If the deadline and the budget are also out of reach, they are relaxed, too.
+// An answer with the goal's confidence is preferred to one that reaches only the rest of the goal. If the deadline and
+// the budget are also out of reach, they are relaxed, too; then the confidence is not judged.
 func (p *planning) relaxed(problem plan.Problem, opts Options) *plan.Plan {
 	if p.Goal.Bounds == (plan.Bounds{}) {
 		return nil
@@ -135,13 +136,22 @@ func (p *planning) relaxed(problem plan.Problem, opts Options) *plan.Plan {
 	}
 	together := restriction{flag: "them", set: func(g *plan.Goal, _ int) { g.Bounds = plan.Bounds{} }}
 	for _, goal := range []plan.Goal{p.Goal, anyTime} {
+		var unsafe *plan.Plan
+		safest := -1.0
 		for _, b := range append(slices.Clone(restrictions), together) {
 			if b.value != nil && b.value(goal) == "" {
 				continue
 			}
-			if o, ok := relax(problem, goal, opts, b); ok {
-				return p.instead(b, o)
+			o, c, ok := relax(problem, goal, opts, b)
+			switch {
+			case ok && c.Met():
+				return p.instead(b, o, c)
+			case ok && c.Reached > safest:
+				unsafe, safest = p.instead(b, o, c), c.Reached
 			}
+		}
+		if unsafe != nil {
+			return unsafe
 		}
 	}
 	return nil
@@ -150,14 +160,16 @@ func (p *planning) relaxed(problem plan.Problem, opts Options) *plan.Plan {
 // mostRelaxed is the maximum number of values of a bound to try.
 const mostRelaxed = 5
 
-// relax returns the best outcome for a goal with another value of one bound: the one nearest to the given value for
-// which the planner finds a plan, or none if the bound is not a number.
-func relax(problem plan.Problem, goal plan.Goal, opts Options, b restriction) (outcome, bool) {
+// relax returns the best outcome for a goal with another value of one bound, and its confidence if that is judged: the
+// value nearest to the given one for which the planner finds a plan with the goal's confidence, or none if the bound is
+// not a number. If no value has the confidence, relax returns the safest outcome.
+func relax(problem plan.Problem, goal plan.Goal, opts Options, b restriction) (best outcome, c *plan.Confidence,
+	ok bool) {
 	b.set(&goal, 0)
 	q := newPlanning(problem, goal, opts)
 	all := explore(q, opts)
 	if b.of == nil {
-		return q.choose(q.witness(all))
+		return q.surely(q.witness(all))
 	}
 	all = without(all, func(o outcome) bool { return excess(goal, o) != "" })
 	slices.SortStableFunc(all, func(x, y outcome) int { return b.of(x) - b.of(y) })
@@ -165,15 +177,28 @@ func relax(problem plan.Problem, goal plan.Goal, opts Options, b restriction) (o
 	for _, o := range all[:min(len(all), mostRelaxed)] {
 		b.set(&goal, b.of(o))
 		q := newPlanning(problem, goal, opts)
-		if found, ok := q.choose(q.witness(explore(q, opts))); ok {
-			return found, true
+		found, share, within := q.surely(q.witness(explore(q, opts)))
+		if within && (!ok || share.Met() || share.Reached > c.Reached) {
+			best, c, ok = found, share, true
+		}
+		if ok && c.Met() {
+			break
 		}
 	}
-	return outcome{}, false
+	return best, c, ok
+}
+
+// surely returns the best outcome within the goal, and its confidence if that is judged.
+func (p *planning) surely(all []outcome) (best outcome, c *plan.Confidence, ok bool) {
+	best, ok = p.choose(all)
+	if ok && unsure(p) {
+		best, c, _ = newLadder(p, all).sure()
+	}
+	return best, c, ok
 }
 
 // instead returns the answer for a goal that is within reach with another value of a bound: the plan for that value.
-func (p *planning) instead(b restriction, o outcome) *plan.Plan {
+func (p *planning) instead(b restriction, o outcome, c *plan.Confidence) *plan.Plan {
 	remedy := fmt.Sprintf("a plan without %s", b.flag)
 	if b.of != nil {
 		remedy = fmt.Sprintf("%s %d", b.flag, b.of(o))
@@ -184,7 +209,20 @@ func (p *planning) instead(b restriction, o outcome) *plan.Plan {
 	if p.Goal.Budget != nil && o.Cost.Money > p.Goal.Budget.Money {
 		remedy += fmt.Sprintf(" with --budget %s", o.Cost)
 	}
-	pl := &plan.Plan{Workflow: p.Work.Name, Goal: p.Goal, Alternatives: plan.Alternatives{Nearest: o.of.finish(o)}}
-	pl.Reasons = []string{fmt.Sprintf("no plan%s reaches the goal; %s is within reach", withBounds(p.Goal), remedy)}
+	pl := &plan.Plan{Workflow: p.Work.Name, Goal: p.Goal, Alternatives: plan.Alternatives{Nearest: judged(o, c)}}
+	pl.Reasons = []string{fmt.Sprintf("no plan%s reaches the goal; %s is within reach", withBounds(p.Goal), remedy) +
+		p.unsaid(c)}
 	return pl
+}
+
+// unsaid says how a plan within reach meets the goal's confidence if it does not, or if that was not judged.
+func (p *planning) unsaid(c *plan.Confidence) string {
+	switch {
+	case c != nil && !c.Met():
+		return fmt.Sprintf(" by the estimates, but in a share of %.3f of simulated outcomes, not %g", c.Reached,
+			c.Asked)
+	case c == nil && unsure(p):
+		return fmt.Sprintf(" by the estimates, not with --confidence %g", p.Goal.Confidence)
+	}
+	return ""
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A Judge returns the share of outcomes in which a plan meets its goal's deadline and budget. Unless exact is set, it may stop as
-// soon as it is clear whether the share is above or below the goal's confidence. A Judge must be deterministic.
+// A Judge returns the share of outcomes in which a plan meets its goal's deadline and budget. Unless exact is set, it
+// may stop as soon as it is clear whether the share is above or below the goal's confidence. A Judge must be
+// deterministic.
 type Judge func(pl *plan.Plan, exact bool) float64
 
 // patience holds the quantiles of waits that plans with a confidence assume in addition to the requested confidence. A
@@ -20,7 +21,7 @@ var patience = []float64{0.5, 0.75}
 // mostPatient is the maximum number of tasks of a workflow for which more than one quantile is tried.
 const mostPatient = 100_000
 
-// unsure reports whether a plan has to keep a bound with a confidence and a judge is available.
+// unsure reports whether a plan has to meet a deadline or a budget with a confidence and a judge is available.
 func unsure(p *planning) bool { return p.Goal.Confidence > 0 && p.Goal.Bounded() && p.judge != nil }
 
 // reserve returns the share by which walltimes are extended, so that a pilot remains available if tasks take longer
@@ -54,25 +55,27 @@ func patient(p *planning) (all []outcome) {
 	return all
 }
 
-// A ladder holds the admissible outcomes, best by the goal's objective first. Each is faster than all before it, or
-// cheaper if the goal has only a budget, and should therefore also be safer.
+// A ladder holds the admissible outcomes, best by the goal's objective first. Each is faster than all before it or, for
+// a goal without a deadline, cheaper, and should therefore also be safer.
 type ladder struct {
 	p     *planning
 	rungs []outcome
-	share map[int]float64 // share of outcomes within the bounds, per exactly judged rung
+	share map[int]float64 // share of outcomes within the goal, per exactly judged rung
 }
 
 // newLadder selects the outcomes within the sites' limits and, if there is a deadline, the budget, except those that
-// are neither better nor faster, or cheaper, than another.
+// are neither better nor safer than another.
 func newLadder(p *planning, all []outcome) *ladder {
-	loose, safer := p.Goal, func(a, b outcome) bool { return a.Makespan < b.Makespan }
-	if loose.Deadline == 0 {
-		loose.Budget = nil
+	free := p.Goal // of the bound that the ladder climbs towards
+	safer := func(a, b outcome) bool { return a.Makespan < b.Makespan }
+	if free.Deadline > 0 {
+		free.Deadline = 0
+	} else {
+		free.Budget = nil
 		safer = func(a, b outcome) bool { return a.Cost.Money < b.Cost.Money }
 	}
-	loose.Deadline = 0
 	l := &ladder{p: p, share: map[int]float64{}}
-	for _, k := range ranked(loose, all) {
+	for _, k := range ranked(free, all) {
 		if n := len(l.rungs); n == 0 || safer(all[k], l.rungs[n-1]) {
 			l.rungs = append(l.rungs, all[k])
 		}
@@ -116,7 +119,7 @@ func (l *ladder) plan(k int) *plan.Plan {
 	return pl
 }
 
-// climb returns the first rung with the required confidence, or -1; first is the first rung within the bounds
+// climb returns the first rung with the required confidence, or -1; first is the first rung that meets the goal
 // according to estimates. It bisects between an insufficient and a sufficient rung as if confidence increased along the
 // ladder. This is not always true; it is guaranteed that the returned rung is sufficient and that the rung before it is
 // not.
@@ -158,8 +161,8 @@ func (l *ladder) settle(high, first int) int {
 // topRungs is the number of last rungs to judge before the search fails.
 const topRungs = 4
 
-// sure returns the best outcome that keeps the bounds with the required confidence. If no outcome does, ok is false
-// and the outcome is the safest one judged. At least one outcome must keep the bounds according to estimates.
+// sure returns the best outcome that meets the goal with the required confidence. If no outcome does, ok is false
+// and the outcome is the safest one judged. At least one outcome must meet the goal according to estimates.
 func (l *ladder) sure() (best outcome, c *plan.Confidence, ok bool) {
 	first := slices.IndexFunc(l.rungs, func(o outcome) bool { return excess(l.p.Goal, o) == "" })
 	at := l.climb(first)
@@ -175,7 +178,7 @@ func (l *ladder) sure() (best outcome, c *plan.Confidence, ok bool) {
 	return l.rungs[at], c, ok
 }
 
-// surest returns, among the last rungs, the one with the largest share of outcomes within the bounds.
+// surest returns, among the last rungs, the one with the largest share of outcomes within the goal.
 func (l *ladder) surest(first int) int {
 	best := len(l.rungs) - 1
 	for k := best - 1; k >= max(first, len(l.rungs)-topRungs); k-- {
@@ -190,18 +193,24 @@ func (l *ladder) surest(first int) int {
 func (l *ladder) unsure(o outcome, c *plan.Confidence, all []outcome) *plan.Plan {
 	p := l.p
 	pl := &plan.Plan{Workflow: p.Work.Name, Goal: p.Goal, Alternatives: plan.Alternatives{Front: front(all),
-		Nearest: o.of.finish(o)}}
-	pl.Nearest.Confidence = c
+		Nearest: judged(o, c)}}
 	remedy := "without --confidence only estimates are used"
 	if share := floor(c.Reached); share > 0 {
 		remedy = fmt.Sprintf("--confidence %g is within reach", share)
 	}
-	bound := fmt.Sprintf("ends within %s", p.Goal.Deadline)
+	within := "ends within " + p.Goal.Deadline.String()
 	if p.Goal.Deadline == 0 {
-		bound = fmt.Sprintf("costs at most %s", p.Goal.Budget.Brief())
+		within = fmt.Sprintf("costs %s or less", *p.Goal.Budget)
 	}
 	pl.Reasons = []string{fmt.Sprintf("no plan %s in a share of %g of simulated outcomes: the safest does in %.3f; %s",
-		bound, c.Asked, c.Reached, remedy)}
+		within, c.Asked, c.Reached, remedy)}
+	return pl
+}
+
+// judged makes the plan of an outcome, with its confidence, which is nil if it is not known.
+func judged(o outcome, c *plan.Confidence) *plan.Plan {
+	pl := o.of.finish(o)
+	pl.Confidence = c
 	return pl
 }
 

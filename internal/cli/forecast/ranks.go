@@ -170,7 +170,7 @@ func (in RankRequest) at(s RankedSite) (r Rank, err error) {
 			time.Duration(queue.MaxWalltime))
 		return r, nil
 	}
-	tariff, err := cost.ParseTariff(s.Price, s.Billing)
+	tariff, err := cost.ParseTariff(s.Terms().Price, s.Billing)
 	if err != nil {
 		return r, err
 	}

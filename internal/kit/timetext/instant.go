@@ -23,6 +23,25 @@ func Instant(text string) bool {
 	return clockAlone.MatchString(text) || date.MatchString(text) || letters.MatchString(text)
 }
 
+// Moment reads an instant, which is not in the past, or a duration by read, which is Duration or Seconds. It returns
+// the duration from now in both cases, and the instant as at, which is zero if the text is a duration.
+func Moment(text string, now time.Time, read func(string) (time.Duration, error)) (d time.Duration, at time.Time,
+	err error) {
+	if Instant(text) {
+		at, err = Ahead(text, now)
+		d = at.Sub(now)
+	} else {
+		d, err = read(text)
+	}
+	switch {
+	case err == nil:
+		return d, at, nil
+	case !strings.ContainsAny(text, "0123456789"):
+		err = fmt.Errorf("%.40q is neither a duration such as 6h nor a time such as %s", text, Instants)
+	}
+	return 0, time.Time{}, err
+}
+
 // Ahead reads an instant that is not before now, in the zone of now unless the text has a zone: RFC 3339, a time of day
 // alone (today), or after a date, today, tomorrow or the name of a weekday, which means the first such day on which the
 // time is still to come. A time that the clock of the zone skips is refused, and one that it shows twice is the first.

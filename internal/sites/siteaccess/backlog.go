@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/sites/admission"
 )
 
 // lookTime is the time limit for a query of a queue.
@@ -34,4 +35,36 @@ func (r Queues) Backlog(ctx context.Context, site corral.Site, queue string) (se
 			"%s has batch system %s, for which corrald cannot list other jobs in the queue", site.Name, site.Batch)
 	}
 	return observer.Backlog(limited, cmp.Or(queue, site.Queue))
+}
+
+// Forecast asks a site's batch system how long pilots of these shapes would wait in a queue if they were submitted now,
+// and returns the waits, in the order of the shapes, and their source. If the batch system cannot predict that, the
+// error is Unsatisfiable.
+func (r Queues) Forecast(ctx context.Context, site corral.Site, queue string, shapes []corral.Shape) (
+	waits []corral.Seconds, source string, err error,
+) {
+	limited, cancel := context.WithTimeoutCause(ctx, lookTime,
+		corral.Errorf(corral.Unavailable, "site %s has given no answer for %s", site.Name, lookTime))
+	defer cancel()
+	access, err := r.Reach.Open(limited, site)
+	if err != nil {
+		return nil, "", err
+	}
+	defer access.Head.Close()
+	f, ok := access.Pilots.(gridsite.Forecaster)
+	if !ok {
+		return nil, "", corral.ErrorAt(corral.Unsatisfiable, "site",
+			"%s has batch system %s, which does not predict when a job would start", site.Name, site.Batch)
+	}
+	for _, s := range shapes {
+		spec := gridsite.JobSpec{Tag: admission.NewTag(probe), Argv: []string{"/bin/true"}, Hosts: s.Hosts,
+			CPUs: s.CPUs, MemoryMiB: s.MemoryMiB, GPUs: s.GPUs, Walltime: time.Duration(s.Walltime),
+			BatchOptions: Options(site, corral.BatchOptions{Queue: queue})}
+		wait, err := f.Forecast(limited, spec)
+		if err != nil {
+			return nil, "", err
+		}
+		waits = append(waits, corral.Seconds(wait))
+	}
+	return waits, f.ForecastBy(), nil
 }

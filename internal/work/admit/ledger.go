@@ -31,7 +31,7 @@ func bills(tx *store.Tx, pilots []plan.Pilot, at map[string]corral.SiteID) (all 
 			}
 			k, all = len(all), append(all, b)
 		}
-		tariff, _, err := cost.TermsOf(all[k].site.SiteTerms)
+		tariff, _, err := cost.TermsOf(all[k].site.Terms())
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +104,7 @@ func affordable(tx *store.Tx, site corral.Site, g corral.Glidein) error {
 	if err != nil {
 		return err
 	}
-	tariff, _, err := cost.TermsOf(site.SiteTerms)
+	tariff, _, err := cost.TermsOf(site.Terms())
 	if err != nil {
 		return err
 	}

@@ -161,7 +161,7 @@ func pilots(in api.NewEnsemble, facts provision.Facts, now time.Time) (p record.
 	site := facts.Site
 	deadline := time.Duration(in.Deadline)
 	p = record.Pilots{Site: site.Name, SiteID: site.ID, CPUs: max(1, in.CPUs), MemoryMiB: in.MemoryMiB,
-		Price: site.Price, Billing: site.Billing,
+		Price: site.Terms().Price, Billing: site.Billing,
 		Interval: corral.Seconds(min(90*time.Second, max(2*time.Second, deadline/100)))}
 	p.Walltime = corral.Seconds(deadline + jobfiles.Reserve(deadline))
 	if in.Walltime > 0 {
@@ -196,7 +196,8 @@ func terms(p record.Pilots) (ensemble.Terms, error) {
 		return ensemble.Terms{}, err
 	}
 	period := cmp.Or(max(tariff.Billing.Period, tariff.Billing.Minimum), exactly)
-	_, hour := tariff.Rate.Charge(cost.Holding{Hosts: 1, CPUs: p.CPUs, Held: time.Hour}, cost.Billing{})
+	held := cost.Holding{Hosts: 1, CPUs: p.CPUs, MemoryMiB: p.MemoryMiB, Held: time.Hour}
+	_, hour := tariff.Rate.Charge(held, cost.Billing{})
 	if hour <= 0 {
 		return ensemble.Terms{}, corral.ErrorAt(corral.Invalid, "site",
 			"pilots at %s cost nothing: a budget needs pilots with a price", p.Site)

@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// facts reads the known facts about sites.
-func (d *Desk) facts(ctx context.Context, sites []corral.Site) (all []provision.Facts, err error) {
+// facts reads the known facts about sites, for a request with the given assumptions.
+func (d *Desk) facts(ctx context.Context, sites []corral.Site, given plan.WhatIf) (all []provision.Facts, err error) {
 	err = d.db.Request(ctx).View(ctx, func(tx *store.Tx) error {
 		for _, s := range sites {
 			f, err := provision.ReadFacts(tx, s, d.machine, 0)
@@ -26,11 +26,15 @@ func (d *Desk) facts(ctx context.Context, sites []corral.Site) (all []provision.
 	if err != nil {
 		return nil, err
 	}
-	return all, d.stand(ctx, all)
+	return all, d.stand(ctx, all, given)
 }
 
-// stand looks at the queues about whose waits nothing else is known. A queue that cannot be seen remains unknown.
-func (d *Desk) stand(ctx context.Context, all []provision.Facts) error {
+// stand looks at the queues about whose waits nothing else is known, unless the request gives the waits. A queue
+// that cannot be seen remains unknown.
+func (d *Desk) stand(ctx context.Context, all []provision.Facts, given plan.WhatIf) error {
+	if given.GivesWaits() {
+		return nil
+	}
 	var wg sync.WaitGroup
 	for i := range all {
 		f := &all[i]
@@ -39,18 +43,37 @@ func (d *Desk) stand(ctx context.Context, all []provision.Facts) error {
 		}
 		f.Stands = map[string]provision.Standing{}
 		var mu sync.Mutex // guards f.Stands
-		for _, name := range f.Unseen() {
+		for _, queue := range f.Unseen() {
 			wg.Go(func() {
-				if b, err := d.queues.Backlog(ctx, f.Site, name); err == nil {
+				if stands, known := d.standing(ctx, f.Site, queue); known {
 					mu.Lock()
 					defer mu.Unlock()
-					f.Stands[name] = provision.StandingOf(b)
+					f.Stands[queue.Name] = stands
 				}
 			})
 		}
 	}
 	wg.Wait()
 	return context.Cause(ctx)
+}
+
+// standing looks at a queue. If its jobs are hidden, the batch system's own prediction is better.
+func (d *Desk) standing(ctx context.Context, site corral.Site, queue corral.SiteQueue) (
+	s provision.Standing, known bool,
+) {
+	b, err := d.queues.Backlog(ctx, site, queue.Name)
+	if err == nil && len(b.Notes) == 0 {
+		return provision.StandingOf(b), true
+	}
+	shapes := provision.Tried(queue)
+	waits, source, failed := d.queues.Forecast(ctx, site, queue.Name, shapes)
+	switch {
+	case failed == nil && len(waits) > 0:
+		return provision.Predicted(shapes, waits, source), true
+	case err == nil:
+		return provision.StandingOf(b), true
+	}
+	return s, false
 }
 
 // present lists the workers that a plan uses before it requests others.

@@ -11,12 +11,30 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/work/provision"
+	"github.com/corral-pilot/corral/plan"
 )
 
 // sights is a source of the jobs in sites' queues that records which sites were looked at.
 type sights struct {
-	mu   sync.Mutex // guards seen
-	seen []string
+	mu    sync.Mutex // guards both
+	seen  []string
+	tried []string // by predictions
+}
+
+// Forecast implements Queues: a wait as long as half of the walltime, except at a site that predicts nothing.
+func (s *sights) Forecast(_ context.Context, site corral.Site, queue string, shapes []corral.Shape) (
+	waits []corral.Seconds, source string, err error,
+) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tried = append(s.tried, site.Name+"/"+queue)
+	if site.Name == "mute" {
+		return nil, "", corral.Errorf(corral.Unsatisfiable, "no prediction")
+	}
+	for _, shape := range shapes {
+		waits = append(waits, shape.Walltime/2)
+	}
+	return waits, "sbatch --test-only", nil
 }
 
 // Backlog implements Queues.
@@ -24,15 +42,15 @@ func (s *sights) Backlog(_ context.Context, site corral.Site, queue string) (cor
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen = append(s.seen, site.Name+"/"+queue)
-	if site.Name == "hidden" {
+	if site.Name == "hidden" || site.Name == "mute" {
 		return corral.Backlog{}, corral.Errorf(corral.Unavailable, "no answer")
 	}
 	return corral.Backlog{Queue: queue, Processors: 8, At: time.Now(),
 		Waiting: []corral.QueuedJob{{Processors: 8, Limit: corral.Seconds(time.Hour)}}}, nil
 }
 
-// TestQueuesAreLookedAtWithoutWaits: only queues about whose waits nothing is known are looked at, and one that cannot be
-// seen remains unknown.
+// TestQueuesAreLookedAtWithoutWaits: only queues about whose waits nothing is known or given are looked at, and one that
+// cannot be seen is predicted by the batch system, or remains unknown.
 func TestQueuesAreLookedAtWithoutWaits(t *testing.T) {
 	t.Parallel()
 	site := func(name, batch string, state corral.SiteState) provision.Facts {
@@ -42,19 +60,40 @@ func TestQueuesAreLookedAtWithoutWaits(t *testing.T) {
 	known, related := site("known", "slurm", corral.SiteReady), site("related", "slurm", corral.SiteReady)
 	known.Waits, related.Others = []corral.Wait{{Queue: "normal"}}, []corral.Wait{{Site: "known"}}
 	all := []provision.Facts{known, related, site("new", "slurm", corral.SiteReady),
-		site("hidden", "slurm", corral.SiteReady), site("here", corral.ForkBatch, corral.SiteReady),
+		site("hidden", "slurm", corral.SiteReady), site("mute", "slurm", corral.SiteReady), site("here", corral.ForkBatch, corral.SiteReady),
 		site("gone", "slurm", corral.SiteExiting)}
 	var queues sights
-	if err := (&Desk{queues: &queues}).stand(t.Context(), all); err != nil {
+	desk, given := &Desk{queues: &queues}, corral.Seconds(time.Minute)
+	for _, whatIf := range []plan.WhatIf{{QueueWait: &given}, {Overhead: &given}} {
+		if err := desk.stand(t.Context(), all, whatIf); err != nil || len(queues.seen) > 0 {
+			t.Fatalf("%+v: %v, looked at %q", whatIf, err, queues.seen)
+		}
+	}
+	if err := desk.stand(t.Context(), all, plan.WhatIf{Price: "1SU/cpu-hour"}); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(queues.seen)
-	if diff := cmp.Diff([]string{"hidden/normal", "new/normal"}, queues.seen); diff != "" {
+	if diff := cmp.Diff([]string{"hidden/normal", "mute/normal", "new/normal"}, queues.seen); diff != "" {
 		t.Errorf("looked at (-want +got):\n%s", diff)
 	}
 	for _, f := range all {
-		if stands, ok := f.Stands["normal"]; ok != (f.Site.Name == "new") || ok && stands.Waiting != 1 {
-			t.Errorf("%s: its queue is %+v, %v", f.Site.Name, stands, ok)
+		basis := map[string]string{"new": "assumed from the queue, with 0 running and 1 waiting jobs",
+			"hidden": "predicted by sbatch --test-only"}[f.Site.Name]
+		if stands := f.Stands["normal"]; stands.Basis != basis {
+			t.Errorf("%s: its queue is %+v, want %q", f.Site.Name, stands, basis)
+		}
+	}
+	slices.Sort(queues.tried)
+	if diff := cmp.Diff([]string{"hidden/normal", "mute/normal"}, queues.tried); diff != "" {
+		t.Errorf("predictions were asked for (-want +got):\n%s", diff)
+	}
+	wait := all[3].Stands["normal"].Wait
+	for walltime, want := range map[time.Duration]time.Duration{ // by the next larger walltime that was tried
+		time.Minute: 15 * time.Minute / 2, 2 * time.Hour: 2 * time.Hour, 100 * time.Hour: 12 * time.Hour,
+	} {
+		shape := plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: 4}, Walltime: walltime}
+		if got := wait(shape); got != want {
+			t.Errorf("a pilot for %s waits %s, want %s", walltime, got, want)
 		}
 	}
 }

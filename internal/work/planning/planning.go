@@ -117,7 +117,7 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 	if err != nil {
 		return nil, err
 	}
-	facts, err := d.facts(ctx, sites)
+	facts, err := d.facts(ctx, sites, in.WhatIf)
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +155,16 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 	}
 	made.Reasons = slices.Concat(made.Reasons, provision.Travelling(problem.Work, made), reasons, left, assumed, said,
 		seen)
-	complete(made, in.NewPlan, sites, plan.Evidence{Estimates: basis.Estimates, Priors: provision.Priors(facts)})
+	complete(made, in.NewPlan, sites, plan.Evidence{Estimates: basis.Estimates, Priors: priors(facts, in.WhatIf)})
 	return made, nil
+}
+
+// priors describes the assumed waits, unless the request gives the waits.
+func priors(facts []provision.Facts, given plan.WhatIf) []string {
+	if given.GivesWaits() {
+		return nil
+	}
+	return provision.Priors(facts)
 }
 
 // complete adds values from the request to a plan, and the sources of its estimates and waits.
@@ -199,6 +207,7 @@ func names(sites []corral.Site) (all []string) {
 func (d *Desk) problem(ctx context.Context, s subject, experience provision.Experience,
 	cluster corral.Cluster) (problem plan.Problem, transfers provision.Transfers, basis provision.Basis, err error) {
 	if s.run.ID != 0 {
+		experience.Rest = provision.Unfinished{Run: s.run, Progress: s.progress}.Rest()
 		experience.Guess = cmp.Or(time.Duration(s.run.Options.DefaultRuntime), experience.Guess)
 	}
 	var learned []string

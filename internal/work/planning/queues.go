@@ -22,9 +22,12 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// Queues reports the running and the waiting jobs of a site's queue.
+// Queues reports the running and the waiting jobs of a site's queue, and predicts waits there.
 type Queues interface {
 	Backlog(ctx context.Context, site corral.Site, queue string) (corral.Backlog, error)
+	// Forecast returns the waits that the batch system predicts for pilots of these shapes, and the source.
+	Forecast(ctx context.Context, site corral.Site, queue string, shapes []corral.Shape) (
+		waits []corral.Seconds, source string, err error)
 }
 
 // question returns the input of an algorithm, and sentences about the queues that were examined for it. Algorithms that
@@ -47,10 +50,10 @@ func (d *Desk) question(ctx context.Context, p plan.Problem, in api.NewPlan, fac
 	q = algorithm.Question{Goal: in.Goal, Odds: func(site, name string) virtual.Predictor {
 		return odds(facts, site, name, now)
 	}}
-	if in.QueueWait != nil { // it replaces what the queues and past waits would show
+	if in.GivesWaits() { // they replace what the queues and past waits would show
 		q.Odds = nil
 	}
-	if in.QueueWait != nil || in.Algorithm == "" || in.Algorithm == plan.Staircase || in.Algorithm == plan.VAR {
+	if in.GivesWaits() || in.Algorithm == "" || in.Algorithm == plan.Staircase || in.Algorithm == plan.VAR {
 		q.Model = m
 		return q, nil, nil
 	}

@@ -128,7 +128,7 @@ func (r *Reviser) allocation(ctx context.Context, site corral.Site, period time.
 // allotment returns a view of the live pilots of a site, with their ids as numbers, whose budget is what pilots that
 // are over have left of the site's allocation. Its time begins with the first of the pilots.
 func allotment(tx *store.Tx, site corral.Site) (v revision.View, err error) {
-	tariff, allocation, err := cost.TermsOf(site.SiteTerms)
+	tariff, allocation, err := cost.TermsOf(site.Terms())
 	if err != nil || allocation == nil {
 		return v, err
 	}

@@ -25,6 +25,9 @@ type Experience struct {
 	// Speeds are the speeds of the hosts in the profiles; estimates are for their reference host. If Speeds is nil, all
 	// hosts are equally fast.
 	Speeds profile.Speeds
+	// Rest reports whether a task, by its index, is still to be done: only these tasks need an estimate, and count in
+	// the Basis. nil: all are.
+	Rest func(task int) bool
 }
 
 // A Basis describes the estimates for the tasks of a workflow.
@@ -66,12 +69,16 @@ type expectation struct {
 	kinds   []string  // of the tasks
 	sources []*source // in the order in which they are consulted
 	remarks []string
+	rest    func(task int) bool
 }
 
 // newExpectation creates the sources in the order of their precedence. It fails if Given has no runtime for any of the
 // tasks: a plan that ignored the requested profile would be a surprise.
 func newExpectation(w *workflow.Workflow, x Experience) (*expectation, error) {
-	o := &expectation{tasks: w.Tasks, kinds: make([]string, len(w.Tasks))}
+	o := &expectation{tasks: w.Tasks, kinds: make([]string, len(w.Tasks)), rest: x.Rest}
+	if o.rest == nil {
+		o.rest = func(int) bool { return true }
+	}
 	known := profile.Tasks(w)
 	for i := range known {
 		o.kinds[i] = known[i].Transformation
@@ -156,8 +163,10 @@ func (o *expectation) task(i int) (planned plan.Task, ok bool) {
 		}
 		if g.known && !ok {
 			planned.Runtime, ok = g.runtime, true
-			s.kinds[o.kinds[i]] = true
-			s.Count++
+			if o.rest(i) {
+				s.kinds[o.kinds[i]] = true
+				s.Count++
+			}
 		}
 	}
 	return planned, ok

@@ -40,12 +40,13 @@ type Reviser struct {
 	workers Workers
 	machine corral.SiteQueue // this machine
 
-	idle   map[corral.GlideinID]time.Time // when each glidein was first observed without a task
-	said   map[corral.PlanID]promise      // of plans that are in progress
-	unread map[corral.PlanID]time.Time    // when reading the plan's promise failed
-	runsOf map[corral.RunID]bool          // the runs whose expected ends were reported
-	hurry  bool                           // a plan is so close to its budget that the next check must be sooner
-	took   time.Duration                  // duration of the previous check
+	idle    map[corral.GlideinID]time.Time // when each glidein was first observed without a task
+	said    map[corral.PlanID]promise      // of plans that are in progress
+	unread  map[corral.PlanID]time.Time    // when reading the plan's promise failed
+	budgets map[corral.PlanID]bool         // whether each plan in progress has a budget
+	runsOf  map[corral.RunID]bool          // the runs whose expected ends were reported
+	hurry   bool                           // a plan is so close to its budget that the next check must be sooner
+	took    time.Duration                  // duration of the previous check
 }
 
 // NewReviser returns a reviser. machine describes this machine as the queue of the local fork batch system.
@@ -53,7 +54,7 @@ func NewReviser(lg *slog.Logger, db *store.DB, runs Runs, workers Workers, machi
 	return &Reviser{
 		lg: lg, db: db, runs: runs, workers: workers, machine: machine, idle: map[corral.GlideinID]time.Time{},
 		said: map[corral.PlanID]promise{}, unread: map[corral.PlanID]time.Time{},
-		runsOf: map[corral.RunID]bool{},
+		budgets: map[corral.PlanID]bool{}, runsOf: map[corral.RunID]bool{},
 	}
 }
 
@@ -118,10 +119,10 @@ func horizon(pause, took time.Duration) time.Duration { return 2*pause + max(pau
 
 // look checks all plans once, and reports whether any of them has a run in progress.
 func (r *Reviser) look(ctx context.Context, pause time.Duration) (busy bool, err error) {
-	all, err := store.ReadWhole(ctx, r.db, under)
+	all, err := store.ReadWhole(ctx, r.db, r.under)
 	r.forget(all)
-	all = slices.DeleteFunc(all, func(u underway) bool { return u.run.ID == 0 && !r.limited(ctx, u) })
-	allotted := r.allotted(ctx, all, pause)
+	all = slices.DeleteFunc(all, func(u underway) bool { return u.run.ID == 0 && !u.budget })
+	allotted := r.allotted(all, pause)
 	r.hurry = false
 	for _, u := range all {
 		busy = true
@@ -133,16 +134,10 @@ func (r *Reviser) look(ctx context.Context, pause time.Duration) (busy bool, err
 	return busy || guarded, errors.Join(err, failed)
 }
 
-// limited reports whether a plan has a budget.
-func (r *Reviser) limited(ctx context.Context, u underway) bool {
-	said, ok := r.read(ctx, u.plan, time.Now())
-	return ok && said.document.Goal.Budget != nil
-}
-
 // allotted returns how long a check may search for pilots for each plan. A result of 0 means without limit, because no
 // plan has a budget for which the next check would be too late.
-func (r *Reviser) allotted(ctx context.Context, all []underway, pause time.Duration) time.Duration {
-	budget := slices.ContainsFunc(all, func(u underway) bool { return r.limited(ctx, u) })
+func (r *Reviser) allotted(all []underway, pause time.Duration) time.Duration {
+	budget := slices.ContainsFunc(all, func(u underway) bool { return u.budget })
 	each := search(pause) / time.Duration(max(1, len(all)))
 	switch {
 	case !budget:
@@ -155,12 +150,13 @@ func (r *Reviser) allotted(ctx context.Context, all []underway, pause time.Durat
 
 // underway is a plan together with its run. A plan without a run to revise it for is watched for its budget only.
 type underway struct {
-	plan corral.Plan
-	run  corral.Run // ID 0: none is in progress, or the plan is not automatic
+	plan   corral.Plan
+	run    corral.Run // ID 0: none is in progress, or the plan is not automatic
+	budget bool       // the plan has a budget
 }
 
 // under lists the provisioned plans, automatic ones with their runs in progress.
-func under(tx *store.WholeTx) (all []underway, err error) {
+func (r *Reviser) under(tx *store.WholeTx) (all []underway, err error) {
 	plans, err := tx.Provisioned()
 	for _, p := range plans {
 		var runs []corral.Run
@@ -168,6 +164,9 @@ func under(tx *store.WholeTx) (all []underway, err error) {
 			runs, err = tx.Owner(p.Owner).Runs(store.RunFilter{Labels: labelled(p)})
 		}
 		u := underway{plan: p}
+		if u.budget, err = r.budgeted(tx, p, err); err != nil {
+			return nil, err
+		}
 		for _, run := range slices.Backward(runs) {
 			if run.State == corral.RunRunning {
 				u.run = run
@@ -178,9 +177,21 @@ func under(tx *store.WholeTx) (all []underway, err error) {
 	return all, err
 }
 
+// budgeted reports whether a plan has a budget. A plan's document never changes, so each one is examined once.
+func (r *Reviser) budgeted(tx *store.WholeTx, p corral.Plan, err error) (bool, error) {
+	yes, known := r.budgets[p.ID]
+	if known || err != nil {
+		return yes, err
+	}
+	if yes, err = tx.Owner(p.Owner).Budgeted(p.ID); err == nil {
+		r.budgets[p.ID] = yes
+	}
+	return yes, err
+}
+
 // revise makes one decision about a plan, searching for pilots no longer than allotted, and carries it out.
 func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, allotted time.Duration) error {
-	said, ok := r.read(ctx, u.plan, now)
+	said, ok := r.read(ctx, u, now)
 	if !ok {
 		return ctx.Err()
 	}
@@ -206,11 +217,13 @@ func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, 
 	if err != nil {
 		return err
 	}
-	r.expect(u, d.Predicted)
-	if d.Empty() {
-		return nil
+	if !d.Empty() {
+		if d, err = r.carryOut(ctx, s, v, d); err != nil {
+			return err
+		}
 	}
-	return r.carryOut(ctx, s, v, d)
+	r.expect(u, d.Predicted)
+	return nil
 }
 
 // nothing is the work of a plan without a run.

@@ -17,14 +17,14 @@ func Ledger(tx *store.Tx, site corral.Site) (api.Ledger, error) {
 	if err != nil {
 		return api.Ledger{}, err
 	}
-	tariff, _, err := cost.TermsOf(site.SiteTerms)
+	tariff, _, err := cost.TermsOf(site.Terms())
 	return api.Ledger{Site: site.Name, Price: tariff.Rate.String(), Billing: tariff.Billing.String(),
 		Statement: l.Statement()}, err
 }
 
 // charge fills in a site's charges and the amount that may still be spent there.
 func (f Facts) charge(s *plan.Site) {
-	tariff, _, err := cost.TermsOf(f.Site.SiteTerms)
+	tariff, _, err := cost.TermsOf(f.Site.Terms())
 	if err != nil { // unreachable: terms are checked before they are stored
 		tariff = cost.CoreHours
 	}
@@ -34,11 +34,11 @@ func (f Facts) charge(s *plan.Site) {
 // CheckTerms refuses inconsistent terms of a site, and a price in another unit while money is reserved for pilots of
 // plans in the old unit. It is called within the transaction that sets the terms.
 func CheckTerms(tx *store.Tx, before, after corral.Site) error {
-	old, _, err := cost.TermsOf(before.SiteTerms)
+	old, _, err := cost.TermsOf(before.Terms())
 	if err != nil {
 		return err
 	}
-	next, _, err := cost.TermsOf(after.SiteTerms)
+	next, _, err := cost.TermsOf(after.Terms())
 	if err != nil || next.Rate.Unit == old.Rate.Unit {
 		return err
 	}

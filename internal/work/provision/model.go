@@ -184,7 +184,7 @@ func Work(w *workflow.Workflow, x Experience) (work plan.Work, b Basis, err erro
 	var unknown []int
 	for i := range w.Tasks {
 		task, known := e.task(i)
-		if !known {
+		if !known && e.rest(i) {
 			unknown = append(unknown, i)
 		}
 		task.Bytes = w.Bytes(i)

@@ -2,7 +2,8 @@ package provision
 
 // Waits in queues in which no pilot has run. A plan must not treat them as zero, or its confidence would be 1. It
 // assumes, and names, the first of these that exists: the waits in other queues of the site, the waits at the owner's
-// other sites of that batch system, and the wait that follows from the present state of the queue.
+// other sites of that batch system, the wait that follows from the present state of the queue, and the wait that the
+// batch system predicts.
 
 import (
 	"fmt"
@@ -13,14 +14,15 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/request"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
 // A Standing is the state of a queue from which waits are derived.
 type Standing struct {
-	Running, Waiting int       // jobs
-	Wait             plan.Wait // until a pilot fits beside these jobs
+	Wait  plan.Wait // until a pilot starts
+	Basis string    // for the plan: where Wait is from
 }
 
 // StandingOf returns the state of a backlog, as the batch system's policy plans it: all jobs take the time that they
@@ -28,7 +30,8 @@ type Standing struct {
 func StandingOf(b corral.Backlog) Standing {
 	line := queue.Of(b)
 	room := queue.Unplanned(line).From(line.Now())
-	return Standing{len(b.Running), len(b.Waiting), func(shape plan.Shape) time.Duration {
+	basis := fmt.Sprintf("assumed from the queue, with %d running and %d waiting jobs", len(b.Running), len(b.Waiting))
+	return Standing{Basis: basis, Wait: func(shape plan.Shape) time.Duration {
 		wait, ok := room.Fit(0, shape.Walltime, shape.Hosts*shape.Host.CPUs)
 		if !ok {
 			for at := range room.Steps() {
@@ -39,17 +42,49 @@ func StandingOf(b corral.Backlog) Standing {
 	}}
 }
 
-// unseen reports whether no wait at a site with queues is known.
-func (f Facts) unseen() bool { return !f.Site.System().Queueless && len(f.Waits) == 0 }
-
-// Unseen returns the names of the queues whose present state is the only evidence for their waits.
-func (f Facts) Unseen() (all []string) {
-	if f.unseen() && len(f.Others) == 0 {
-		for _, q := range f.queues() {
-			all = append(all, q.Name)
+// Tried returns the shapes of pilots whose waits the batch system is asked to predict: one node and, if pilots may have
+// more, eight, for each class of walltimes.
+func Tried(q corral.SiteQueue) (all []corral.Shape) {
+	nodes := []int{1}
+	if most := min(request.OrUnlimited(q.MaxNodes), request.OrUnlimited(q.Nodes), 8); most > 1 {
+		nodes = append(nodes, most)
+	}
+	for _, n := range nodes {
+		for _, walltime := range append(slices.Clone(corral.WalltimeClasses), corral.Seconds(24*time.Hour)) {
+			if q.MaxWalltime > 0 && walltime > q.MaxWalltime {
+				walltime = q.MaxWalltime
+			}
+			shape := corral.Shape{Hosts: n, CPUs: q.CPUs, Walltime: walltime}
+			if !slices.Contains(all, shape) {
+				all = append(all, shape)
+			}
 		}
 	}
 	return all
+}
+
+// Predicted returns a queue's state by predictions for some shapes. Another shape waits as long as the smallest of them
+// that is at least as large in nodes and in walltime, or as the largest.
+func Predicted(shapes []corral.Shape, waits []corral.Seconds, source string) Standing {
+	return Standing{Basis: "predicted by " + source, Wait: func(shape plan.Shape) time.Duration {
+		for i, s := range shapes {
+			if s.Hosts >= shape.Hosts && time.Duration(s.Walltime) >= shape.Walltime {
+				return time.Duration(waits[i])
+			}
+		}
+		return time.Duration(slices.Max(waits))
+	}}
+}
+
+// unseen reports whether no wait at a site with queues is known.
+func (f Facts) unseen() bool { return !f.Site.System().Queueless && len(f.Waits) == 0 }
+
+// Unseen returns the queues whose present state is the only evidence for their waits.
+func (f Facts) Unseen() []corral.SiteQueue {
+	if f.unseen() && len(f.Others) == 0 {
+		return f.queues()
+	}
+	return nil
 }
 
 // fewerWaits is the number of the latest waits at each of the other sites.
@@ -103,8 +138,7 @@ func (f Facts) prior(name string, c Caution, now time.Time) (plan.Waits, string)
 		return waitsOf(f.Others, c, now), fmt.Sprintf("assumed from %s at %s", counted(len(f.Others), "wait"),
 			strings.Join(slices.Compact(sites), ", "))
 	case looked:
-		return func(shape plan.Shape, _ float64) time.Duration { return stands.Wait(shape) }, fmt.Sprintf(
-			"assumed from the queue, with %d running and %d waiting jobs", stands.Running, stands.Waiting)
+		return func(shape plan.Shape, _ float64) time.Duration { return stands.Wait(shape) }, stands.Basis
 	}
 	return nil, "its queue cannot be seen either: none is assumed, and a confidence leaves it out"
 }

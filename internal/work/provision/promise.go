@@ -15,27 +15,28 @@ import (
 // A promise holds the parts of a plan's document that revisions need.
 type promise struct {
 	document plan.Plan                // without the schedule of the tasks
-	runtimes map[string]time.Duration // :: task → its estimate in the plan
+	runtimes map[string]time.Duration // :: task → its estimate in the plan; nil: only its document was read
 }
 
 // readAgain is the delay before an unreadable plan is read again.
 const readAgain = time.Minute
 
 // read returns a plan's promise. The document of a plan with many tasks is large, and reading it takes longer than
-// reading all other data of a check; but the document never changes, so it is read once. If it cannot be read, one log
-// entry reports the problem, and ok is false.
-func (r *Reviser) read(ctx context.Context, of corral.Plan, now time.Time) (said promise, ok bool) {
-	id := of.ID
-	if said, ok := r.said[id]; ok {
+// reading all other data of a check; but the document never changes, so it is read once, and its schedule only once
+// the plan has a run. If it cannot be read, one log entry reports the problem, and ok is false.
+func (r *Reviser) read(ctx context.Context, u underway, now time.Time) (said promise, ok bool) {
+	id, working := u.plan.ID, u.run.ID != 0
+	if said, ok := r.said[id]; ok && (said.runtimes != nil || !working) {
 		return said, true
 	}
 	failed, again := r.unread[id]
 	if again && now.Sub(failed) < readAgain {
 		return promise{}, false
 	}
-	row, err := store.Read(ctx, r.db.Owner(of.Owner), func(tx *store.Tx) (corral.Plan, error) { return tx.Plan(id) })
+	row, err := store.Read(ctx, r.db.Owner(u.plan.Owner),
+		func(tx *store.Tx) (corral.Plan, error) { return tx.Plan(id) })
 	if err == nil {
-		said, err = promised(r.db, row)
+		said, err = promised(r.db, row, working)
 	}
 	switch {
 	case err == nil:
@@ -52,17 +53,21 @@ func (r *Reviser) read(ctx context.Context, of corral.Plan, now time.Time) (said
 
 // Runtimes returns the durations of tasks, by their ids, according to a plan's schedule.
 func Runtimes(db *store.DB, row corral.Plan) (map[string]time.Duration, error) {
-	said, err := promised(db, row)
+	said, err := promised(db, row, true)
 	return said.runtimes, err
 }
 
-// promised reads a plan's document, and its schedule if that is stored separately.
-func promised(db *store.DB, row corral.Plan) (said promise, err error) {
+// promised reads a plan's document and, with its runtimes, the schedule if that is stored separately.
+func promised(db *store.DB, row corral.Plan, runtimes bool) (said promise, err error) {
 	document, err := plan.Decode(row)
 	if err != nil {
 		return said, err
 	}
 	said.document = *document
+	if !runtimes {
+		said.document.Schedule = nil
+		return said, nil
+	}
 	if !said.document.Whole() {
 		lines, err := db.Schedule(row)
 		if err == nil {
@@ -91,5 +96,6 @@ func (r *Reviser) forget(all []underway) {
 		return !slices.ContainsFunc(all, func(u underway) bool { return u.plan.ID == id })
 	}
 	maps.DeleteFunc(r.said, func(id corral.PlanID, _ promise) bool { return over(id) })
+	maps.DeleteFunc(r.budgets, func(id corral.PlanID, _ bool) bool { return over(id) })
 	maps.DeleteFunc(r.unread, func(id corral.PlanID, _ time.Time) bool { return over(id) })
 }

@@ -30,11 +30,11 @@ func TestPromiseOfManyTasks(t *testing.T) {
 	if row.Document, err = json.Marshal(document); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := promised(db, row); corral.KindOf(err) != corral.NotFound {
+	if _, err := promised(db, row, true); corral.KindOf(err) != corral.NotFound {
 		t.Errorf("without its schedule: %v, want NotFound", err)
 	}
 	err = storetest.All(db).Write(t.Context(), store.Actor, func(tx *store.Tx) error { return schedule.Keep(tx, row) })
-	said, err2 := promised(db, row)
+	said, err2 := promised(db, row, true)
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}

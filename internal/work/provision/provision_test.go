@@ -213,6 +213,45 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+// TestWaitsOfWalltimes: batch systems backfill short jobs, so a class of walltimes with enough waits is judged by itself,
+// and any other by the waits of all classes.
+func TestWaitsOfWalltimes(t *testing.T) {
+	t.Parallel()
+	f := hpc()
+	add := func(n int, walltime, wait corral.Seconds) {
+		for range n {
+			w := waited("normal", 4, wait)
+			w.Walltime = walltime
+			f.Waits = append(f.Waits, w)
+		}
+	}
+	add(20, 15*minute, minute)
+	add(30, 5*hour, 2*hour)
+	add(3, 2*hour, 10*minute)
+	sites, _ := provision.Sites([]provision.Facts{f}, provision.Caution{Share: 0.5}, now)
+	for walltime, want := range map[corral.Seconds]corral.Seconds{
+		10 * minute: minute, 15 * minute: minute, 16 * minute: 2 * hour, 2 * hour: 2 * hour, 5 * hour: 2 * hour,
+	} {
+		shape := plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: 4}, Walltime: time.Duration(walltime)}
+		if got := corral.Seconds(sites[0].Wait(shape)); got != want {
+			t.Errorf("a pilot for %s waits %s, want %s", walltime, got, want)
+		}
+	}
+	pilot := func(walltime corral.Seconds) plan.Pilot {
+		return plan.Pilot{Site: sites[0].Name, Queue: sites[0].Queue, Shape: corral.Shape{Hosts: 1, CPUs: 4, Walltime: walltime}}
+	}
+	pl := &plan.Plan{Pilots: []plan.Pilot{pilot(6 * hour), pilot(10 * minute), pilot(12 * minute)}}
+	var copied plan.Site
+	copied.Name, copied.Queue = sites[0].Name, sites[0].Queue
+	plan.Assume(plan.Problem{Sites: sites}, pl, "0").Expect(&copied)
+	for _, q := range pl.Pilots {
+		shape := copied.ShapeOf(q)
+		if got, want := copied.Wait(shape), sites[0].Wait(shape); got != want || copied.Quantile(shape, 0.9) != sites[0].Quantile(shape, 0.9) {
+			t.Errorf("the plan records that a pilot for %s waits %s, want %s", q.Walltime, got, want)
+		}
+	}
+}
+
 // TestWaitsOfAConfidence (F7C): a plan that promises a confidence assumes the bound of a quantile, any other plan the
 // estimate of the quantile. If there are too few waits of a similar shape for a bound, all waits of the queue are used.
 // If these are also too few, the longest wait is used, and a reason mentions this.

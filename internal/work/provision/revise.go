@@ -16,10 +16,17 @@ import (
 )
 
 // carryOut records a decision as a revision, in one transaction with the glideins that it creates and releases; the
-// engine does the rest. A decision based on outdated state has no effect, because another decision follows soon.
-func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revision.Decision) error {
+// engine does the rest. It returns the decision that holds: d.Refused if the pilots to add were not requested. A
+// decision based on outdated state has no effect, because another decision follows soon.
+func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revision.Decision) (kept revision.Decision,
+	err error) {
+	without := d // what holds if the pilots to add are not requested
+	if d.Refused != nil {
+		without = *d.Refused
+	}
+	kept = without
 	var made corral.Revision
-	err := r.db.Owner(s.plan.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error {
+	err = r.db.Owner(s.plan.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error {
 		p, err := tx.PlanRow(s.plan.ID)
 		if err != nil || p.State != corral.PlanProvisioned {
 			return err
@@ -29,22 +36,21 @@ func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revi
 			return err
 		}
 		c := change{tx: tx, sight: s, number: latest + 1}
-		text := corral.RevisionText{Reasons: d.Reasons, Limits: d.Limits, News: string(d.News),
-			End: corral.Seconds(d.Predicted.End), Complete: d.Predicted.Complete, Cost: amount(s, d)}
-		if text.Dropped, err = c.drop(d.Drop, r.workers); err != nil {
+		dropped, err := c.drop(d.Drop, r.workers)
+		if err != nil {
 			return err
 		}
 		add, refused, err := c.affordable(d.Add)
 		if err != nil {
 			return err
 		}
-		if len(refused) > 0 {
-			text.Limits = append(text.Limits, refused...)
-			text.Reasons = append(text.Reasons, fmt.Sprintf("%d pilot(s) cannot be requested", len(d.Add)))
-			if d.News == revision.Nothing && !v.Before.Limited {
-				text.News = string(revision.Limited)
-			}
+		if kept = d; len(refused) > 0 {
+			kept = without
+			kept.Reasons = append(slices.Clip(kept.Reasons), fmt.Sprintf("%d pilot(s) cannot be requested", len(d.Add)))
 		}
+		text := corral.RevisionText{Reasons: kept.Reasons, Limits: append(slices.Clip(d.Limits), refused...),
+			News: string(kept.News), Dropped: dropped, End: corral.Seconds(kept.Predicted.End),
+			Complete: kept.Predicted.Complete, Cost: amount(s, kept)}
 		if text.Added, err = c.add(add, r.machine); err != nil {
 			return err
 		}
@@ -63,7 +69,7 @@ func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revi
 		r.lg.Info("plan revised", "plan", made.Plan, "revision", made.Number, "added", len(made.Added),
 			"dropped", len(made.Dropped), "reason", strings.Join(made.Reasons, "; "))
 	}
-	return err
+	return kept, err
 }
 
 // amount returns the plan's predicted cost in the format of --budget.

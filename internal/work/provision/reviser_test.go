@@ -166,7 +166,7 @@ func (s *scene) reviser() *Reviser {
 // look makes a reviser perform one check, the given time after the plan's beginning.
 func (s *scene) look(r *Reviser, after time.Duration) {
 	s.t.Helper()
-	all, err := store.ReadWhole(s.t.Context(), s.db, under)
+	all, err := store.ReadWhole(s.t.Context(), s.db, r.under)
 	for _, u := range all {
 		if err == nil {
 			err = r.revise(s.t.Context(), u, s.plan.BeganAt.Add(after), time.Second, 0)
@@ -299,6 +299,26 @@ func TestAddedPilotsAreReserved(t *testing.T) {
 	}
 }
 
+// TestRefusedPilotsDoNotCount: if the pilots of a revision are refused, it and the run report the end without them.
+func TestRefusedPilotsDoNotCount(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, tooLate, true)
+	s.works(0)
+	s.write(func(tx *store.Tx) error { _, err := tx.MoveOwner("ada", corral.OwnerSuspend, "for now"); return err })
+	s.look(s.reviser(), time.Second)
+	all := s.revisions()
+	if len(all) != 1 || len(all[0].Added) > 0 || time.Duration(all[0].End) < 2*time.Minute || all[0].News != "late" {
+		t.Fatalf("revisions %+v, want one that predicts the end after two tasks in sequence", all)
+	}
+	if why := strings.Join(all[0].Why(), "; "); !strings.Contains(why, "no more pilots are allowed") ||
+		!strings.Contains(why, "suspended") || strings.Contains(why, "with 1 more") {
+		t.Errorf("its reason is %q", why)
+	}
+	if end := s.plan.BeganAt.Add(time.Duration(all[0].End)); !s.expected[s.run.ID].Equal(end) {
+		t.Errorf("the run is expected to end at %v, want %v", s.expected[s.run.ID], end)
+	}
+}
+
 // TestPilotsAreReservedAtAllSitesOrNone: if the balance of one site does not allow the additions, nothing is reserved
 // at the others.
 func TestPilotsAreReservedAtAllSitesOrNone(t *testing.T) {
@@ -324,7 +344,7 @@ func TestPilotsAreReservedAtAllSitesOrNone(t *testing.T) {
 		}
 		return err
 	})
-	err := s.reviser().carryOut(t.Context(), sight{underway: underway{plan: s.plan, run: s.run}, facts: facts}, revision.View{},
+	_, err := s.reviser().carryOut(t.Context(), sight{underway: underway{plan: s.plan, run: s.run}, facts: facts}, revision.View{},
 		revision.Decision{Add: add, News: revision.Late})
 	if err != nil {
 		t.Fatal(err)
@@ -553,13 +573,13 @@ func TestSearchesAreBoundedForABudget(t *testing.T) {
 		`{}`: 0, `{"budget":{"amount":1,"unit":"ch"}}`: 500 * time.Millisecond,
 	} {
 		s := newScene(t, goal, true)
-		all, err := store.ReadWhole(t.Context(), s.db, under)
 		r := s.reviser()
-		if got := r.allotted(t.Context(), append(all, all...), 3*time.Second); err != nil || got != want {
+		all, err := store.ReadWhole(t.Context(), s.db, r.under)
+		if got := r.allotted(append(all, all...), 3*time.Second); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", goal, got, err, want)
 		}
-		if r.hurry = true; r.allotted(t.Context(), all, 3*time.Second) != min(want, hurried/2) {
-			t.Errorf("%s: in a hurry %s", goal, r.allotted(t.Context(), all, 3*time.Second))
+		if r.hurry = true; r.allotted(all, 3*time.Second) != min(want, hurried/2) {
+			t.Errorf("%s: in a hurry %s", goal, r.allotted(all, 3*time.Second))
 		}
 	}
 }
@@ -667,6 +687,22 @@ func TestPlanIsReadOnce(t *testing.T) {
 	s.write(func(tx *store.Tx) error { _, err := tx.MovePlan(s.plan.ID, corral.PlanRelease, ""); return err })
 	if _, err := r.look(t.Context(), time.Second); err != nil || len(r.said) != 0 {
 		t.Errorf("%d plans are remembered, %v; want none", len(r.said), err)
+	}
+}
+
+// TestOnlyPlansToReviseAreRead: of a plan that is not revised, nothing but the existence of its budget is read, and of a
+// plan that only has a budget, not the schedule, which is missing here.
+func TestOnlyPlansToReviseAreRead(t *testing.T) {
+	t.Parallel()
+	const apart = `,"schedule_apart":{"tasks":100000,"digest":"sha256:0"}`
+	for goal, remembered := range map[string]int{`{}`: 0, `{"budget":{"amount":1,"unit":"ch"}}`: 1} {
+		s := newScene(t, goal+apart, false)
+		r := s.reviser()
+		busy, err := r.look(t.Context(), time.Second)
+		if err != nil || busy != (remembered > 0) || len(r.said) != remembered || len(r.unread) > 0 {
+			t.Errorf("%s: busy %t, %d plans are remembered, %d are unreadable, %v", goal, busy, len(r.said),
+				len(r.unread), err)
+		}
 	}
 }
 

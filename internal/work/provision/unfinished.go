@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -38,6 +39,13 @@ func (u Unfinished) Left(whole plan.Problem) (plan.Problem, error) {
 			u.Run.State)
 	}
 	return left, nil
+}
+
+// Rest reports whether a task, by its index, is part of the remaining work.
+func (u Unfinished) Rest() func(task int) bool {
+	progress := u.progress()
+	over := []corral.TaskState{corral.TaskDone, corral.TaskFailed, corral.TaskSkipped}
+	return func(i int) bool { return !slices.Contains(over, progress[i].State) }
 }
 
 // progress returns the progress of the tasks or, for a run that is over, the progress that they will have once the run

@@ -43,6 +43,15 @@ func TestLeftOfARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var rest []string
+	for i, task := range work.Tasks {
+		if u.Rest()(i) {
+			rest = append(rest, task.ID)
+		}
+	}
+	if diff := cmp.Diff([]string{"runs", "waits"}, rest); diff != "" {
+		t.Errorf("tasks whose estimates count (-want +got):\n%s", diff)
+	}
 	kept := func(p plan.Problem) (all []string) {
 		for _, task := range p.Work.Tasks {
 			all = append(all, task.ID+" "+task.Runtime.String())

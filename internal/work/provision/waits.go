@@ -11,8 +11,9 @@ import (
 )
 
 // waits returns a function that returns the waits of pilots of a similar shape: the waits in the queue for at least
-// half and at most twice as many cpus or, if there are none, all waits in the queue. Without records no waits are
-// known. Results are cached, because simulations request them for each pilot of each outcome, from several goroutines.
+// half and at most twice as many cpus or, if there are none, all waits in the queue; of these, the waits of the same
+// class of walltimes if there are enough. Without records no waits are known. Results are cached, because simulations
+// request them for each pilot of each outcome, from several goroutines.
 func (f Facts) waits(queue string, c Caution, now time.Time) plan.Waits {
 	return waitsOf(queueing.In(queue, f.Waits), c, now)
 }
@@ -23,15 +24,16 @@ func waitsOf(here []corral.Wait, c Caution, now time.Time) plan.Waits {
 		return nil
 	}
 	var mu sync.Mutex
-	known := map[int]plan.Spread{} // :: cpus → waits; guarded by mu
+	type kind struct{ cpus, class int }
+	known := map[kind]plan.Spread{} // guarded by mu
 	return func(shape plan.Shape, share float64) time.Duration {
 		mu.Lock()
 		defer mu.Unlock()
-		cpus := shape.Hosts * shape.Host.CPUs
-		spread, ok := known[cpus]
+		k := kind{shape.Hosts * shape.Host.CPUs, corral.WalltimeClass(corral.Seconds(shape.Walltime))}
+		spread, ok := known[k]
 		if !ok {
-			spread = spreadOf(c.like(here, cpus), c, now)
-			known[cpus] = spread
+			spread = spreadOf(c.asLong(c.like(here, k.cpus), k.class), c, now)
+			known[k] = spread
 		}
 		return spread.At(share)
 	}
@@ -55,6 +57,25 @@ func (c Caution) like(waits []corral.Wait, cpus int) []corral.Wait {
 		return waits
 	}
 	return near
+}
+
+// leastOfClass is the number of waits that ended with a start from which on a class of walltimes is judged by itself.
+const leastOfClass = 20
+
+// asLong returns the waits of pilots of a class of walltimes, or all waits if the class has too few.
+func (c Caution) asLong(waits []corral.Wait, class int) []corral.Wait {
+	same, started := []corral.Wait{}, 0
+	for _, w := range waits {
+		if corral.WalltimeClass(w.Walltime) == class {
+			if same = append(same, w); !w.StartedAt.IsZero() {
+				started++
+			}
+		}
+	}
+	if started < leastOfClass || c.Bound && !c.bounds(same) {
+		return waits
+	}
+	return same
 }
 
 // bounds reports whether there are enough waits to compute a bound.

@@ -357,6 +357,44 @@ func TestWorkersAreRequestedWithinTheAllocation(t *testing.T) {
 	}
 }
 
+// A tariff may weigh GPUs and memory: the workers that jobs with such needs get cost more than their cpus.
+func TestGPUsAndMemoryOfWorkersAreCharged(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		needs corral.Resources
+		asks  int
+		says  string
+	}{
+		"cpus":   {corral.Resources{CPUs: 2}, 6, "site large takes no more pilots by its limits"},
+		"gpus":   {corral.Resources{CPUs: 2, GPUs: 1}, 1, "site large refuses a worker: it has 2SU of its allocation left"},
+		"memory": {corral.Resources{CPUs: 2, MemoryMiB: 13 * 1024}, 0, "a worker for 1h0m0s may cost 13SU"},
+	} {
+		s := newScene(t)
+		k := s.scaled("mine", 2)
+		s.write(func(tx *store.Tx) error {
+			site, err := tx.SiteNamed("large")
+			if err == nil {
+				_, err = tx.SetSite(site.ID, func(c *corral.Site) {
+					c.Price, c.Allocation = "1SU/max(cpu=1,mem=1,gpu=10)-hour", "12SU"
+				})
+			}
+			if err != nil {
+				return err
+			}
+			small, err := tx.SiteNamed("small")
+			if err == nil {
+				_, err = tx.SetSite(small.ID, func(c *corral.Site) { c.Price, c.Allocation = "1SU/cpu-hour", "1SU" })
+			}
+			return err
+		})
+		s.wait(k, 20, c.needs)
+		asked, report := s.look(k)
+		if len(asked) != c.asks || !strings.Contains(report, c.says) {
+			t.Errorf("%s: asked for %s: %s", name, brief(asked), report)
+		}
+	}
+}
+
 // Scales begin and end while corrald is running, and a scale that is created again is carried out again.
 func TestScalesThatComeAndGoAreKept(t *testing.T) {
 	t.Parallel()

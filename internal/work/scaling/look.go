@@ -355,7 +355,16 @@ func (k *scaler) create(tx *store.Tx, l look, a Ask, why string) error {
 		return err
 	}
 	if g.MemoryMiB < a.Needs.MemoryMiB { // the jobs need more memory than the share of the worker's cpus
-		p.Request.MemoryMiB = a.Needs.MemoryMiB
+		p.Request.MemoryMiB, g.MemoryMiB = a.Needs.MemoryMiB, a.Needs.MemoryMiB
+	}
+	paid, err := available(tx, site) // exactly, with the memory and the GPUs of this worker
+	if err != nil {
+		return err
+	}
+	if paid != nil {
+		if why := paid.refusal(g.Shape); why != "" {
+			return corral.Errorf(corral.Conflict, "it %s", why)
+		}
 	}
 	tx.Because(fmt.Sprintf("the scale of cluster %s: %s", l.cluster.Name, why))
 	_, err = admit.Glidein(tx, p)

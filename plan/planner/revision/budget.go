@@ -73,57 +73,88 @@ func Spent(v View) (sum cost.Money) {
 func Guard(v View) []Drop { return (&outlook{View: v}).cuts() }
 
 // cuts returns the pilots that have to end now so that the budget is not exceeded before the next decision takes
-// effect: those with the smallest loss first.
+// effect: those that lose the least work for the money that they save. It is the greedy algorithm for covering
+// knapsacks: pilots that turn out to be unnecessary, because later ones save enough, stay.
 func (o *outlook) cuts() (all []Drop) {
 	if o.Goal.Budget == nil {
 		return nil
 	}
-	pilots := slices.Concat(o.Pilots, o.Beside)
-	order := byLoss(o, pilots)
 	gone := map[int]bool{}
-	for len(order) > 0 && o.exposed(gone) > o.Goal.Budget.Money {
-		i := order[0]
-		order = order[1:]
-		if !helps(o, gone, i) {
-			continue
+	over := func() bool { return o.exposed(gone) > o.Goal.Budget.Money }
+	if !over() {
+		return nil
+	}
+	var ended []ending
+	for _, e := range o.endings() {
+		if over() {
+			e.end(gone, true)
+			ended = append(ended, e)
 		}
-		gone[i] = true
-		all = append(all, Drop{Pilot: pilots[i].Number, Cancel: true, Why: Budget})
+	}
+	slices.SortStableFunc(ended, func(a, b ending) int { return cmp.Compare(b.lost, a.lost) })
+	for _, e := range ended {
+		if e.end(gone, false); over() {
+			e.end(gone, true)
+			all = append(all, Drop{Pilot: e.number, Cancel: true, Why: Budget})
+		}
 	}
 	return all
 }
 
-// helps reports whether releasing a pilot reduces the exposed cost.
-func helps(o *outlook, gone map[int]bool, i int) bool {
-	before := o.exposed(gone)
-	gone[i] = true
-	after := o.exposed(gone)
-	delete(gone, i)
-	return after < before
+// An ending is the end of a pilot of the plan with all its attempts, which cannot be ended separately.
+type ending struct {
+	number int
+	of     []int // indices in Pilots, followed by Beside
+	held   bool  // one of the attempts holds its hosts
+	lost   time.Duration
+	saved  cost.Money
 }
 
-// byLoss lists the pilots that may be released in ascending order of the loss: first those that have not started, the
-// last ones first; then those whose running tasks have run for the shortest time.
-func byLoss(o *outlook, pilots []Pilot) (all []int) {
-	behind := make([]time.Duration, len(pilots))
+// end marks the attempts as released, or as not released.
+func (e ending) end(gone map[int]bool, yes bool) {
+	for _, i := range e.of {
+		gone[i] = yes
+	}
+}
+
+// endings lists the pilots whose end reduces the exposed cost. Those that hold no hosts come first, then those that
+// lose the least run time of tasks for the cost that they save, then those that save most, then the last ones.
+func (o *outlook) endings() (all []ending) {
+	index := map[int]int{} // :: number → index in all
+	for i, q := range slices.Concat(o.Pilots, o.Beside) {
+		if q.Phase == Gone {
+			continue
+		}
+		k, known := index[q.Number]
+		if !known {
+			k = len(all)
+			index[q.Number], all = k, append(all, ending{number: q.Number})
+		}
+		all[k].of, all[k].held = append(all[k].of, i), all[k].held || q.started()
+	}
 	for _, t := range o.Tasks {
 		if t.State == corral.TaskRunning && t.Pilot >= 0 && t.Pilot < len(o.Pilots) {
-			behind[t.Pilot] += max(0, o.Now-t.Since)
+			if k, known := index[o.Pilots[t.Pilot].Number]; known {
+				all[k].lost += max(0, o.Now-t.Since)
+			}
 		}
 	}
-	for i, q := range pilots {
-		if q.Phase != Gone {
-			all = append(all, i)
-		}
+	before := o.exposed(nil)
+	for k, e := range all {
+		gone := map[int]bool{}
+		e.end(gone, true)
+		all[k].saved = before - o.exposed(gone)
 	}
-	held := func(i int) int {
-		if pilots[i].started() {
+	all = slices.DeleteFunc(all, func(e ending) bool { return e.saved <= 0 })
+	slices.Reverse(all)
+	slices.SortStableFunc(all, func(a, b ending) int {
+		if a.held != b.held && b.held {
+			return -1
+		} else if a.held != b.held {
 			return 1
 		}
-		return 0
-	}
-	slices.SortStableFunc(all, func(a, b int) int {
-		return cmp.Or(held(a)-held(b), cmp.Compare(behind[a], behind[b]), b-a)
+		return cmp.Or(cmp.Compare(a.lost.Seconds()/float64(a.saved), b.lost.Seconds()/float64(b.saved)),
+			cmp.Compare(b.saved, a.saved))
 	})
 	return all
 }

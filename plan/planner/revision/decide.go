@@ -24,6 +24,7 @@ type Decision struct {
 	Reasons   []string
 	Limits    []string // limits that reduced Add
 	Predicted Prediction
+	Refused   *Decision // the decision if the pilots of Add cannot be requested; nil: there are none
 }
 
 // A Drop releases a pilot: it finishes its running tasks, unless it is cancelled.
@@ -109,6 +110,9 @@ func Decide(v View) (Decision, error) {
 		}
 	}
 	o.announce(&d)
+	if d.Refused != nil {
+		o.announce(d.Refused)
+	}
 	return d, err
 }
 
@@ -285,6 +289,10 @@ func (o *outlook) ask(d *Decision, p *plan.Plan) {
 		d.Limits = append(d.Limits, fmt.Sprintf("the budget of %s: they could not be ended in time", *b))
 		return
 	}
+	refused := *d
+	refused.Reasons = slices.Clone(d.Reasons)
+	limit(o, &refused, nil)
+	d.Refused = &refused
 	for _, q := range p.Pilots {
 		for _, at := range []*corral.Seconds{&q.Submit, &q.Start, &q.Ready, &q.End} {
 			*at += corral.Seconds(o.Now)
