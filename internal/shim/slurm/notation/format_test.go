@@ -1,6 +1,7 @@
 package notation_test
 
 import (
+	"syscall"
 	"testing"
 	"time"
 
@@ -98,7 +99,7 @@ func TestExitCode(t *testing.T) {
 
 // Signals by name, with and without SIG, and by number.
 func TestParseSignal(t *testing.T) {
-	for text, want := range map[string]int{
+	for text, want := range map[string]syscall.Signal{
 		"KILL": 9, "SIGKILL": 9, "sigterm": 15, "int": 2, "9": 9, "64": 64, "USR1": 10, "Xcpu": 24, "": 0, "0": 0, "65": 0, "NOPE": 0, "-9": 0,
 		"SIG": 0, "SIGSIGINT": 0,
 	} {

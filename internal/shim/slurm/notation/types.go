@@ -2,6 +2,7 @@ package notation
 
 import (
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -44,7 +45,7 @@ const (
 
 // A Warning is the argument of --signal: a signal that a job receives before its time is over.
 type Warning struct {
-	Signal int           // its number
+	Signal syscall.Signal
 	Before time.Duration // time before the end
 	Batch  bool          // only for the script ("B:"); otherwise for the job's steps, but not for the script
 }

@@ -181,7 +181,7 @@ func (p *process) warn(ended <-chan struct{}) {
 	var due <-chan time.Time
 	w := p.order.Limits.Warning
 	if w != nil && p.order.Limits.Time > 0 {
-		t := time.NewTimer(max(0, p.order.Limits.Time-w.Before))
+		t := time.NewTimer(max(0, time.Duration(p.order.Limits.Time)-w.Before))
 		defer t.Stop()
 		due = t.C
 	}
@@ -190,15 +190,14 @@ func (p *process) warn(ended <-chan struct{}) {
 		case <-ended:
 			return
 		case <-due:
-			sig := syscall.Signal(w.Signal)
 			if w.Batch {
-				_ = syscall.Kill(p.pid, sig) // it may have just ended; its pid is not reused before ended
+				_ = syscall.Kill(p.pid, w.Signal) // it may have just ended; its pid is not reused before ended
 				continue
 			}
 			// Slurm signals the job's steps, and the shell that runs the script only with B:. Here, all processes
 			// started by the script count as its steps.
 			for _, pid := range below(p.pid) {
-				_ = syscall.Kill(pid, sig)
+				_ = syscall.Kill(pid, w.Signal)
 			}
 		case <-p.asked:
 			p.end()
@@ -219,7 +218,7 @@ func (p *process) end() {
 	// The worker does not report the reason. But the worker measures the time limit from the start of this process, so
 	// an earlier signal has another reason.
 	why := ""
-	if limit := p.order.Limits.Time; limit > 0 && age() >= limit {
+	if limit := time.Duration(p.order.Limits.Time); limit > 0 && age() >= limit {
 		why = " DUE TO TIME LIMIT"
 	}
 	fmt.Fprintf(p.stderr, "slurmstepd: error: *** JOB %d ON %s CANCELLED AT %s%s ***\n",
