@@ -37,6 +37,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/kit/input"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // A Package describes one archive. Name, Digest and SizeBytes suffice to fetch and unpack it; the other fields are for
@@ -200,10 +201,7 @@ func openArchive(r io.Reader) (manifest, []byte, *tar.Reader, error) {
 		return manifest{}, nil, nil, fmt.Errorf("%s: %w", ManifestName, err)
 	}
 	m, err := parseManifest(raw)
-	if err != nil {
-		return manifest{}, nil, nil, fmt.Errorf("%s: %w", ManifestName, err)
-	}
-	return m, raw, t, nil
+	return m, raw, t, wrap.Errorf(err, "%s", ManifestName)
 }
 
 // readArchive reads an archive to its end and checks it against its manifest, whose files must follow in the same

@@ -3,9 +3,9 @@ package store
 import (
 	"database/sql"
 	"errors"
-	"fmt"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
@@ -94,10 +94,7 @@ func (t *Tx) Owners(all bool) (list []corral.Owner, err error) {
 			list = append(list, o)
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("listing owners: %w", err)
-	}
-	return list, nil
+	return list, wrap.Errorf(err, "listing owners")
 }
 
 // EndingOwners lists the owners that are ENDING.
@@ -123,10 +120,7 @@ func (t *Tx) has(name string) (h corral.Holdings, err error) {
 			(select count(*) from runs where owner = ?1 and state <> 'DELETED')`,
 		[]any{name, at(&t.now)}, &h.Tokens, &h.Sites, &h.Clusters, &h.Glideins, &h.Runs, &h.Plans, &h.Scales,
 		&h.Ensembles, &h.Records)
-	if err != nil {
-		return h, fmt.Errorf("counting the objects of %s: %w", name, err)
-	}
-	return h, nil
+	return h, wrap.Errorf(err, "counting the objects of %s", name)
 }
 
 // MoveOwner applies move to an owner and creates the record if there is none. Ending an owner revokes all its tokens

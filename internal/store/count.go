@@ -2,10 +2,10 @@ package store
 
 import (
 	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // The figures for monitoring are counted here, in SQL, because reading ten thousand rows to count them would take
@@ -52,10 +52,7 @@ func (t *Tx) Counts(object string) ([]Count, error) {
 		all = append(all, c)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("counting objects called %s: %w", object, err)
-	}
-	return all, nil
+	return all, wrap.Errorf(err, "counting objects called %s", object)
 }
 
 // TasksOver holds the numbers of done and failed tasks in all runs that an owner ever had.
@@ -74,10 +71,7 @@ func (t *Tx) TasksEnded() ([]TasksOver, error) {
 			all = append(all, o)
 			return err
 		})
-	if err != nil {
-		return nil, fmt.Errorf("counting tasks: %w", err)
-	}
-	return all, nil
+	return all, wrap.Errorf(err, "counting tasks")
 }
 
 // OldestQueued returns, for each site, the submission time of the attempt that has waited longest in its queue. Sites
@@ -95,8 +89,5 @@ func (t *Tx) OldestQueued() (map[corral.SiteID]time.Time, error) {
 		oldest[site] = since
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the queued attempts: %w", err)
-	}
-	return oldest, nil
+	return oldest, wrap.Errorf(err, "reading the queued attempts")
 }

@@ -1,10 +1,10 @@
 package store
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // Some of the conditions below have partial indexes in the migrations. SQLite uses such an index only for a query
@@ -124,10 +124,7 @@ func (t *Tx) Load(site corral.SiteID) (l corral.Load, err error) {
 			count(*) filter (where state = 'RUNNING')
 		from jobs
 		where site_id = ? and kind = 'pilot' and `+liveJob, []any{site}, &l.Queued, &l.Running)
-	if err != nil {
-		return l, fmt.Errorf("counting attempts of site %d: %w", site, err)
-	}
-	return l, nil
+	return l, wrap.Errorf(err, "counting attempts of site %d", site)
 }
 
 // Job returns the job with this id.
@@ -147,10 +144,7 @@ func (t *Tx) Recorded(tag string) (yes bool, err error) {
 		select
 			exists (select 1 from jobs where tag = ?1)
 			or exists (select 1 from probes where tag = ?1)`, []any{tag}, &yes)
-	if err != nil {
-		return false, fmt.Errorf("looking for the job %s: %w", tag, err)
-	}
-	return yes, nil
+	return yes, wrap.Errorf(err, "looking for the job %s", tag)
 }
 
 // Jobs lists jobs.

@@ -1,12 +1,12 @@
 package store
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 var plans = table[corral.Plan]{
@@ -96,10 +96,7 @@ func (t *Tx) PilotsOf(plan corral.PlanID) (all, live int, err error) {
 			count(*) filter (where `+liveGlidein+`)
 		from glideins
 		where `+labelledPlan+` = ? and `+term, append([]any{strconv.FormatInt(int64(plan), 10)}, of...), &all, &live)
-	if err != nil {
-		return 0, 0, fmt.Errorf("counting the pilots of plan %d: %w", plan, err)
-	}
-	return all, live, nil
+	return all, live, wrap.Errorf(err, "counting the pilots of plan %d", plan)
 }
 
 // MovePlan applies move to a plan.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // The workers of an attempt join an HTCondor pool with a token. The table stores not the token but its id and expiry
@@ -24,10 +25,7 @@ func (t *Tx) AddPoolToken(p corral.PoolToken) error {
 		insert into pool_tokens (id, cluster_id, job_id, ends_at_ms) values (?, ?, ?, ?)
 		on conflict (id) do update set ends_at_ms = excluded.ends_at_ms`,
 		p.ID, p.Cluster, p.Attempt, at(&p.EndsAt))
-	if err != nil {
-		return fmt.Errorf("noting a pool's token: %w", err)
-	}
-	return nil
+	return wrap.Errorf(err, "noting a pool's token")
 }
 
 // PoolTokensWaiting lists the tokens of a site's queued attempts, the first to expire first.

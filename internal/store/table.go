@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // A table binds one SQL table to the type of its rows. One list of columns, for reading and for writing, maps them to
@@ -184,10 +185,7 @@ func (tb table[T]) one(t *Tx, called any, where string, args ...any) (T, error) 
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, corral.NoSuch(tb.noun, called)
 	}
-	if err != nil {
-		return row, fmt.Errorf("reading %s %v: %w", tb.noun, called, err)
-	}
-	return row, nil
+	return row, wrap.Errorf(err, "reading %s %v", tb.noun, called)
 }
 
 // filtered returns the rows that f selects.
@@ -206,8 +204,5 @@ func (tb table[T]) list(t *Tx, c conditions) ([]T, error) {
 		list = append(list, *new(T))
 		return rows.Scan(fieldsOf(tb.columns(&list[len(list)-1]))...)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("listing %s: %w", tb.name, err)
-	}
-	return list, nil
+	return list, wrap.Errorf(err, "listing %s", tb.name)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/decide/usage"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // The time that attempts held follows from their rows. The time that tasks used is in the journals of runs, which may
@@ -94,10 +95,7 @@ func (t *Tx) Holdings(w usage.Window) ([]usage.Attempt, error) {
 			all = append(all, a)
 			return err
 		})
-	if err != nil {
-		return nil, fmt.Errorf("reading the pilots' holdings: %w", err)
-	}
-	return all, nil
+	return all, wrap.Errorf(err, "reading the pilots' holdings")
 }
 
 // Work returns the tasks' usage in the hours of a window, by run and attempt.
@@ -125,8 +123,5 @@ func (t *Tx) Work(w usage.Window) ([]usage.Work, error) {
 			all = append(all, v)
 			return err
 		})
-	if err != nil {
-		return nil, fmt.Errorf("reading the tasks' usage: %w", err)
-	}
-	return all, nil
+	return all, wrap.Errorf(err, "reading the tasks' usage")
 }

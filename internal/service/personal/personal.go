@@ -30,6 +30,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/kit/proc"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/internal/kit/xdg"
 	"github.com/corral-pilot/corral/internal/node/runas"
 )
@@ -234,10 +235,7 @@ func openLog(l xdg.Layout, u runas.User) (log *os.File, size int64, err error) {
 		size, err = log.Seek(0, io.SeekEnd)
 		err = errors.Join(err, u.Own(log))
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("opening the log: %w", err)
-	}
-	return log, size, nil
+	return log, size, wrap.Errorf(err, "opening the log")
 }
 
 // compareUser returns an error if corrald runs as a user other than the requested one.

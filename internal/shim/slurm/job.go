@@ -46,8 +46,8 @@ type spec struct {
 	Command    string         `json:"command,omitempty"`      // the script, absolute, and arguments; empty: --wrap
 	Submit     string         `json:"submit,omitempty"`       // the command line of sbatch
 	Host       string         `json:"host,omitempty"`         // the host of the submission
-	Directory  string         `json:"directory,omitempty"`    // where it runs, an absolute path, like those of its files:
-	Input      string         `json:"input,omitempty"`        // these names may contain patterns, because each task of an
+	Directory  string         `json:"directory,omitempty"`    // where it runs: absolute, like the names of its files,
+	Input      string         `json:"input,omitempty"`        // which may contain patterns, because each task of an
 	Output     string         `json:"output,omitempty"`       // array has its own files
 	Error      string         `json:"error,omitempty"`        // empty: the same as Output
 	Size       notation.Size  `json:"size"`                   // the resources that it uses

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -30,7 +29,7 @@ var scancelOptions = notation.Command[query]{Name: "scancel", Options: []option{
 	{Names: "partition|p=", Set: onlyOf(func(q *query) *[]string { return &q.partitions })},
 	{Names: "quiet|Q", Set: notation.On(func(q *query) *bool { return &q.quiet })},
 	{Names: "signal|s=", Set: func(_ *query, g notation.Given) error {
-		if n, err := notation.ParseSignal(g.Value); err != nil || n != syscall.SIGKILL && n != syscall.SIGTERM {
+		if n, err := notation.ParseSignal(g.Value); err != nil || n != 9 && n != 15 {
 			return g.Refuse("jobs can only be ended; --signal of sbatch warns them before their time is up")
 		}
 		return nil

@@ -2,27 +2,27 @@ package notation
 
 import (
 	"errors"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // ErrSignal is Slurm's error for an invalid signal.
 var ErrSignal = errors.New("invalid signal specification")
 
-// signals are the names that Slurm accepts.
-var signals = strings.Fields("HUP INT QUIT ABRT KILL USR1 USR2 ALRM TERM CONT STOP TSTP TTIN TTOU URG XCPU")
+// signals maps the names that Slurm accepts to Linux's numbers.
+var signals = map[string]int{
+	"HUP": 1, "INT": 2, "QUIT": 3, "ABRT": 6, "KILL": 9, "USR1": 10, "USR2": 12, "ALRM": 14, "TERM": 15, "CONT": 18,
+	"STOP": 19, "TSTP": 20, "TTIN": 21, "TTOU": 22, "URG": 23, "XCPU": 24,
+}
 
 // ParseSignal parses a signal's name, with or without SIG, or its number.
-func ParseSignal(text string) (syscall.Signal, error) {
+func ParseSignal(text string) (int, error) {
 	if n, ok := number(text); ok && n > 0 && n < 65 {
-		return syscall.Signal(n), nil
+		return int(n), nil
 	}
-	if name := strings.TrimPrefix(strings.ToUpper(text), "SIG"); slices.Contains(signals, name) {
-		return unix.SignalNum("SIG" + name), nil
+	name := strings.TrimPrefix(strings.ToUpper(text), "SIG")
+	if s, ok := signals[name]; ok {
+		return s, nil
 	}
 	return 0, ErrSignal
 }

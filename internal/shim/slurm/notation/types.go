@@ -2,7 +2,6 @@ package notation
 
 import (
 	"strconv"
-	"syscall"
 	"time"
 )
 
@@ -45,7 +44,7 @@ const (
 
 // A Warning is the argument of --signal: a signal that a job receives before its time is over.
 type Warning struct {
-	Signal syscall.Signal
+	Signal int           // its number
 	Before time.Duration // time before the end
 	Batch  bool          // only for the script ("B:"); otherwise for the job's steps, but not for the script
 }

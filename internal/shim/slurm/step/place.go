@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
@@ -33,10 +34,8 @@ func (p Place) visible(host string) error {
 		return fmt.Errorf("on worker %s, %s is not the directory that it is on %s: jobs of a shim need a file "+
 			"system that workers share with the machine where sbatch is called", host, p.Directory, p.Host)
 	}
-	if err := syscall.Access(p.Directory, all); err != nil {
-		return fmt.Errorf("on worker %s, the job's directory %s cannot be entered: %w", host, p.Directory, err)
-	}
-	return nil
+	err := syscall.Access(p.Directory, all)
+	return wrap.Errorf(err, "on worker %s, the job's directory %s cannot be entered", host, p.Directory)
 }
 
 // An instance identifies one of an order's jobs, and the host on which it runs.

@@ -190,14 +190,15 @@ func (p *process) warn(ended <-chan struct{}) {
 		case <-ended:
 			return
 		case <-due:
+			sig := syscall.Signal(w.Signal)
 			if w.Batch {
-				_ = syscall.Kill(p.pid, w.Signal) // it may have just ended; its pid is not reused before ended
+				_ = syscall.Kill(p.pid, sig) // it may have just ended; its pid is not reused before ended
 				continue
 			}
 			// Slurm signals the job's steps, and the shell that runs the script only with B:. Here, all processes
 			// started by the script count as its steps.
 			for _, pid := range below(p.pid) {
-				_ = syscall.Kill(pid, w.Signal)
+				_ = syscall.Kill(pid, sig)
 			}
 		case <-p.asked:
 			p.end()

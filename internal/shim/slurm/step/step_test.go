@@ -155,7 +155,7 @@ func TestNothingIsLeft(t *testing.T) {
 func TestWarning(t *testing.T) {
 	t.Parallel()
 	o := order(t, `trap 'echo warned; exit 3' USR2; while :; do sleep 0.01; done`)
-	o.Limits.Time, o.Limits.Warning = corral.Seconds(time.Hour), &notation.Warning{Signal: syscall.SIGUSR2, Before: 2 * time.Hour, Batch: true}
+	o.Limits.Time, o.Limits.Warning = corral.Seconds(time.Hour), &notation.Warning{Signal: int(syscall.SIGUSR2), Before: 2 * time.Hour, Batch: true}
 	o.Script.Text = strings.Replace(o.Script.Text, "#!/bin/sh\n", "#!/bin/sh\n: > ready\n", 1)
 	r := run(t, o)
 	if r.state.ExitCode() != 3 && r.state.String() != "signal: user defined signal 2" { // the signal may come before the trap is set
