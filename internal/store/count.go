@@ -45,13 +45,7 @@ func (t *Tx) Counts(object string) ([]Count, error) {
 	if !known {
 		return nil, corral.Errorf(corral.Internal, "there is no query that counts objects called %q", object)
 	}
-	var all []Count
-	err := t.rows(query, nil, func(rows *sql.Rows) error {
-		var c Count
-		err := rows.Scan(&c.Owner, &c.Site, &c.State, &c.N)
-		all = append(all, c)
-		return err
-	})
+	all, err := collect(t, query, nil, func(c *Count) []any { return []any{&c.Owner, &c.Site, &c.State, &c.N} })
 	return all, wrap.Errorf(err, "counting objects called %s", object)
 }
 
@@ -63,14 +57,8 @@ type TasksOver struct {
 
 // TasksEnded counts the tasks that have ended, by the owner of their runs.
 func (t *Tx) TasksEnded() ([]TasksOver, error) {
-	var all []TasksOver
-	err := t.rows("select owner, sum(tasks_done), sum(tasks_failed) from runs group by owner", nil,
-		func(rows *sql.Rows) error {
-			var o TasksOver
-			err := rows.Scan(&o.Owner, &o.Done, &o.Failed)
-			all = append(all, o)
-			return err
-		})
+	all, err := collect(t, "select owner, sum(tasks_done), sum(tasks_failed) from runs group by owner", nil,
+		func(o *TasksOver) []any { return []any{&o.Owner, &o.Done, &o.Failed} })
 	return all, wrap.Errorf(err, "counting tasks")
 }
 

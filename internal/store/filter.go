@@ -28,6 +28,11 @@ type conditions struct {
 	limit int
 }
 
+// where returns conditions with a first term.
+func where(term string, args ...any) conditions {
+	return conditions{terms: []string{term}, args: args}
+}
+
 // add adds a term, an SQL condition with a ? for each of args.
 func (c *conditions) add(term string, args ...any) {
 	c.terms = append(c.terms, term)

@@ -33,8 +33,7 @@ var entries = table[corral.Entry]{
 // History returns one object's entries, oldest first, and none for an object that does not exist. The page's After is
 // the id of an entry.
 func (t *Tx) History(object string, id int64, page Page) ([]corral.Entry, error) {
-	var c conditions
-	c.add("object = ?", object)
+	c := where("object = ?", object)
 	c.add("object_id = ?", id)
 	c.page(page)
 	return entries.list(t, c)

@@ -201,14 +201,13 @@ func (t *Tx) AttemptsOverSince(site corral.SiteID, since time.Time) ([]corral.Jo
 
 // LoseHost records that a live attempt continues without one of its hosts: see corral.Job.LoseHost.
 func (t *Tx) LoseHost(id corral.JobID, l corral.LostHost) (corral.Job, error) {
-	j, _, err := jobs.change(t, id, func(j corral.Job) (corral.Job, []corral.Entry, error) {
+	return jobs.move(t, id, func(j corral.Job) (corral.Job, []corral.Entry, error) {
 		g, err := glideins.one(t, j.Glidein, "id = ?", j.Glidein)
 		if err != nil {
 			return j, nil, err
 		}
 		return j.LoseHost(l, g.Hosts, t.now)
 	})
-	return j, err
 }
 
 // MoveJob applies an event to a job and settles its glidein.
@@ -257,10 +256,9 @@ func (t *Tx) NoteWaits(id corral.JobID, why string) (corral.Job, error) {
 
 // NoteWorkers records that n workers of an attempt are registered: see corral.Job.NoteWorkers.
 func (t *Tx) NoteWorkers(id corral.JobID, n int) (corral.Job, error) {
-	j, _, err := jobs.change(t, id, func(j corral.Job) (corral.Job, []corral.Entry, error) {
+	return jobs.move(t, id, func(j corral.Job) (corral.Job, []corral.Entry, error) {
 		return j.NoteWorkers(n, t.now)
 	})
-	return j, err
 }
 
 // settleOwner settles the glidein of the attempt j, or updates the site's explanation for any other job.

@@ -57,16 +57,12 @@ const summary = `(select json_object('feasible', json(document -> '$.feasible'),
 // Plans lists plans, with a Summary in place of the document, which is long for a workflow of many tasks. The method
 // Plan returns the document.
 func (t *Tx) Plans(f Filter) ([]corral.Plan, error) {
-	var c conditions
-	c.filter(f)
-	return briefPlans(summary).list(t, c)
+	return briefPlans(summary).filtered(t, f)
 }
 
 // Provisioned lists the PROVISIONED plans, without their documents. The index uses exactly this condition.
 func (t *Tx) Provisioned() ([]corral.Plan, error) {
-	var c conditions
-	c.add("state = 'PROVISIONED'")
-	return briefPlans("(null)").list(t, c)
+	return briefPlans("(null)").list(t, where("state = 'PROVISIONED'"))
 }
 
 // PlanRow returns the plan with this id, DELETED or not, without its document.
@@ -101,8 +97,7 @@ func (t *Tx) PilotsOf(plan corral.PlanID) (all, live int, err error) {
 
 // MovePlan applies move to a plan.
 func (t *Tx) MovePlan(id corral.PlanID, move corral.PlanMove, reason string) (corral.Plan, error) {
-	p, _, err := plans.change(t, id, func(p corral.Plan) (corral.Plan, []corral.Entry, error) {
+	return plans.move(t, id, func(p corral.Plan) (corral.Plan, []corral.Entry, error) {
 		return p.Apply(move, reason, t.now)
 	})
-	return p, err
 }

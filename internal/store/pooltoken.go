@@ -1,7 +1,6 @@
 package store
 
 import (
-	"database/sql"
 	"fmt"
 
 	"github.com/corral-pilot/corral"
@@ -44,18 +43,13 @@ func (t *Tx) PoolTokensOver(cluster corral.ClusterID) ([]corral.PoolToken, error
 
 // poolTokens lists tokens, each joined with its attempt.
 func (t *Tx) poolTokens(which string, args ...any) ([]corral.PoolToken, error) {
-	var tokens []corral.PoolToken
 	query := `
 		select pool_tokens.id, cluster_id, job_id, ends_at_ms
 		from pool_tokens
 		join jobs on jobs.id = job_id` + which
-	err := t.rows(query, args, func(rows *sql.Rows) error {
-		var p corral.PoolToken
-		err := rows.Scan(&p.ID, &p.Cluster, &p.Attempt, at(&p.EndsAt))
-		tokens = append(tokens, p)
-		return err
+	return collect(t, query, args, func(p *corral.PoolToken) []any {
+		return []any{&p.ID, &p.Cluster, &p.Attempt, at(&p.EndsAt)}
 	})
-	return tokens, err
 }
 
 // RevokedPoolToken records that the pool has revoked the token.

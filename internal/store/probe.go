@@ -1,8 +1,6 @@
 package store
 
 import (
-	"database/sql"
-
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
@@ -26,14 +24,8 @@ func (t *Tx) AddProbe(site corral.SiteID, tag string) error {
 
 // Probes lists the tags of the probes at a site that may still exist there.
 func (t *Tx) Probes(site corral.SiteID) ([]string, error) {
-	var tags []string
-	err := t.rows("select tag from probes where site_id = ? order by tag", []any{site}, func(rows *sql.Rows) error {
-		var tag string
-		err := rows.Scan(&tag)
-		tags = append(tags, tag)
-		return err
-	})
-	return tags, err
+	const query = "select tag from probes where site_id = ? order by tag"
+	return collect(t, query, []any{site}, func(tag *string) []any { return []any{tag} })
 }
 
 // RemoveProbe records that nothing is left of a probe.

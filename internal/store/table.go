@@ -119,6 +119,12 @@ func (tb table[T]) change(t *Tx, id any, ask rule[T]) (row T, changed bool, err 
 	return row, true, tb.save(t, row, lines...)
 }
 
+// move is change for callers that do not need to know whether the row has changed.
+func (tb table[T]) move(t *Tx, id any, ask rule[T]) (T, error) {
+	row, _, err := tb.change(t, id, ask)
+	return row, err
+}
+
 // set lets fn change the row with this id without a history entry.
 func (tb table[T]) set(t *Tx, id any, fn func(*T) error) (T, error) {
 	row, err := tb.one(t, id, "id = ?", id)
@@ -197,12 +203,8 @@ func (tb table[T]) filtered(t *Tx, f Filter) ([]T, error) {
 
 // list returns the rows that c selects, in c's order.
 func (tb table[T]) list(t *Tx, c conditions) ([]T, error) {
-	var list []T
 	from, seen := tb.seen(t)
 	query := "select " + namesOf(tb.columns(new(T))) + " from " + from + c.clause()
-	err := t.rows(query, append(seen, c.args...), func(rows *sql.Rows) error {
-		list = append(list, *new(T))
-		return rows.Scan(fieldsOf(tb.columns(&list[len(list)-1]))...)
-	})
+	list, err := collect(t, query, append(seen, c.args...), func(row *T) []any { return fieldsOf(tb.columns(row)) })
 	return list, wrap.Errorf(err, "listing %s", tb.name)
 }

@@ -101,9 +101,8 @@ func (t *Tx) Holdings(w usage.Window) ([]usage.Attempt, error) {
 // Work returns the tasks' usage in the hours of a window, by run and attempt.
 func (t *Tx) Work(w usage.Window) ([]usage.Work, error) {
 	from, to := w.Hours()
-	var all []usage.Work
 	term, of := t.seesOwner("runs.owner")
-	err := t.rows(`
+	all, err := collect(t, `
 		select
 			job_id,
 			runs.owner,
@@ -117,11 +116,8 @@ func (t *Tx) Work(w usage.Window) ([]usage.Work, error) {
 		left join sites on sites.id = jobs.site_id
 		where hour >= ? and hour < ? and `+term+`
 		group by run_id, job_id`,
-		append([]any{from, to}, of...), func(rows *sql.Rows) error {
-			var v usage.Work
-			err := rows.Scan(&v.Attempt, &v.User, &v.Site, &v.Workflow, &v.Used, &v.Lost)
-			all = append(all, v)
-			return err
+		append([]any{from, to}, of...), func(v *usage.Work) []any {
+			return []any{&v.Attempt, &v.User, &v.Site, &v.Workflow, &v.Used, &v.Lost}
 		})
 	return all, wrap.Errorf(err, "reading the tasks' usage")
 }
