@@ -55,8 +55,7 @@ func encodeAround(request any, name string, document []byte) ([]byte, error) {
 func checkJSON(name string, document []byte) error {
 	var value json.RawMessage
 	err := json.Unmarshal(document, &value)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		line := 1 + bytes.Count(document[:min(int(syntax.Offset), len(document))], []byte("\n"))
 		return corral.ErrorAt(corral.Invalid, fmt.Sprintf("%s:%d", name, line), "%w", err)
 	}

@@ -61,8 +61,7 @@ func (h Header) describe(digest string, size int64) Package {
 // longer than MaxBytes.
 func Open(archive string) (*os.File, error) {
 	f, err := input.Open(archive)
-	var there *fs.PathError
-	if errors.As(err, &there) {
+	if there, ok := errors.AsType[*fs.PathError](err); ok {
 		err = there.Err // without the path, which becomes the place
 	}
 	var special *input.NotRegularError

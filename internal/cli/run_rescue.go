@@ -87,8 +87,7 @@ func rescueNumber(c *cli.Context, dag string) (last int, err error) {
 func readRescue(ctx context.Context, name string) (dagman.Rescue, error) {
 	f, err := input.Open(name)
 	if err != nil {
-		var path *fs.PathError
-		if errors.As(err, &path) {
+		if path, ok := errors.AsType[*fs.PathError](err); ok {
 			err = path.Err
 		}
 		return dagman.Rescue{}, corral.ErrorAt(corral.Invalid, name, "%w", err)

@@ -64,8 +64,7 @@ func srun(c *call) error {
 	if err == nil {
 		err = syscall.Exec(path, l.command, stepEnviron(os.Environ()))
 	}
-	var cause *exec.Error
-	if errors.As(err, &cause) {
+	if cause, ok := errors.AsType[*exec.Error](err); ok {
 		err = cause.Err
 	}
 	fmt.Fprintf(c.Err, "slurmstepd: error: execve(): %s: %v\n", l.command[0], err)

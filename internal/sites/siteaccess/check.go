@@ -51,8 +51,7 @@ func (r *Reach) Claim(site corral.Site) gridsite.Claim {
 // job removes everything below a root.
 func (r *Reach) CheckRoot(ctx context.Context, head gridsite.Head, site corral.Site) (string, error) {
 	err := head.Check(ctx, r.Claim(site))
-	var no *gridsite.Refused
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[*gridsite.Refused](err); ok {
 		return no.Text, nil
 	}
 	return "", err
