@@ -21,7 +21,7 @@ func runPath(id corral.RunID) string { return fmt.Sprintf("/v1/runs/%d", id) }
 // with the line is returned before any request is sent. An empty key is replaced by a random one.
 func (c *Client) CreateRun(ctx context.Context, r NewRun, key string) (corral.Run, error) {
 	if r.Open {
-		return openRun(ctx, c, r, key)
+		return create[corral.Run](ctx, c, "/v1/runs", key, r)
 	}
 	body, err := encodeRun(r)
 	if err != nil {

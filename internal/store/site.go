@@ -1,6 +1,8 @@
 package store
 
 import (
+	"cmp"
+
 	"github.com/corral-pilot/corral"
 )
 
@@ -55,9 +57,7 @@ func (t *Tx) CreateSite(s corral.Site) (corral.Site, error) {
 	if err := t.FreeSiteName(s.Owner, s.Name); err != nil {
 		return corral.Site{}, err
 	}
-	if s.HeadBatch == "" {
-		s.HeadBatch = corral.ForkBatch
-	}
+	s.HeadBatch = cmp.Or(s.HeadBatch, corral.ForkBatch)
 	s.ID, s.State, s.Reason, s.CreatedAt, s.UpdatedAt = 0, corral.SiteNew, "", t.now, t.now
 	return sites.create(t, s, string(s.State))
 }

@@ -203,9 +203,7 @@ func absolute(directory, path string) string {
 // size combines the options that define the size.
 func (s *submission) size() {
 	size := &s.spec.Size
-	if size.Tasks == 0 {
-		size.Tasks = max(1, s.perNode) // on its single node
-	}
+	size.Tasks = cmp.Or(size.Tasks, max(1, s.perNode)) // on its single node
 	if s.gpuTasks > 0 {
 		size.GPUs = min(s.gpuTasks*size.Tasks, 1<<20)
 	}
