@@ -194,7 +194,8 @@ func (d *DB) heedList(ctx context.Context) error {
 		if err != nil {
 			return err // unreachable: strings
 		}
-		back, err := tokens.list(t, where("state = 'VALID' and digest in (select value from json_each(?))", string(text)))
+		const listed = "state = 'VALID' and digest in (select value from json_each(?))"
+		back, err := tokens.list(t, where(listed, string(text)))
 		for _, k := range back {
 			if err == nil {
 				_, err = t.RevokeToken(k.ID, listedReason)

@@ -124,18 +124,16 @@ func (k *Keeper) write(ctx context.Context, o corral.Owner, event string, n int,
 	})
 }
 
-// each is write for a part that calls do for each of some objects.
-func each[ID any](
-	ctx context.Context, k *Keeper, o corral.Owner, event string, ids []ID, do func(*store.Tx, ID) error,
-) error {
-	return k.write(ctx, o, event, len(ids), func(tx *store.Tx) error {
+// each calls do for each of some objects.
+func each[ID any](ids []ID, do func(*store.Tx, ID) error) func(*store.Tx) error {
+	return func(tx *store.Tx) error {
 		for _, id := range ids {
 			if err := do(tx, id); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}
 }
 
 // stop ends the objects that request others: tokens that a backup has restored, scales, ensembles, plans. It uses the
@@ -154,7 +152,7 @@ func (k *Keeper) stop(ctx context.Context, o corral.Owner, s Step) error {
 			_, err := tx.RevokeTokens(o.Name, reason(o))
 			return err
 		}),
-		each(ctx, k, o, "end scales", s.Scales, func(tx *store.Tx, id corral.ClusterID) error {
+		k.write(ctx, o, "end scales", len(s.Scales), each(s.Scales, func(tx *store.Tx, id corral.ClusterID) error {
 			row, err := tx.Scale(id)
 			if err == nil {
 				err = scaling.Release(tx, row, reason(o))
@@ -163,17 +161,17 @@ func (k *Keeper) stop(ctx context.Context, o corral.Owner, s Step) error {
 				return nil
 			}
 			return err
-		}),
-		each(ctx, k, o, "end ensembles", s.Ensembles, func(tx *store.Tx, id record.ID) error {
+		})),
+		k.write(ctx, o, "end ensembles", len(s.Ensembles), each(s.Ensembles, func(tx *store.Tx, id record.ID) error {
 			return store.Done(tx.MoveEnsemble(id, record.Stop, reason(o)))
-		}),
-		each(ctx, k, o, "release plans", s.Plans, func(tx *store.Tx, id corral.PlanID) error {
+		})),
+		k.write(ctx, o, "release plans", len(s.Plans), each(s.Plans, func(tx *store.Tx, id corral.PlanID) error {
 			p, err := tx.PlanRow(id)
 			if err == nil {
 				_, err = provision.Release(tx, p, reason(o))
 			}
 			return err
-		}))
+		})))
 }
 
 // cancel ends runs and pilots. A run that ended meanwhile is not an error. The history entry follows the runs,
@@ -192,19 +190,21 @@ func (k *Keeper) cancel(ctx context.Context, o corral.Owner, s Step) error {
 	}
 	return errors.Join(append(errs,
 		k.write(ctx, o, "cancel runs", cancelled, func(*store.Tx) error { return nil }),
-		each(ctx, k, o, "remove glideins", s.Glideins, func(tx *store.Tx, id corral.GlideinID) error {
-			return store.Done(tx.AskGlidein(id, corral.AskCancel, reason(o)))
-		}))...)
+		k.write(ctx, o, "remove glideins", len(s.Glideins),
+			each(s.Glideins, func(tx *store.Tx, id corral.GlideinID) error {
+				return store.Done(tx.AskGlidein(id, corral.AskCancel, reason(o)))
+			})))...)
 }
 
 // remove requests the removal of sites and clusters that are no longer needed. A site is removed by its cleanup job,
 // an embedded cluster is deleted at once, and an HTCondor pool is stopped by its keeper.
 func (k *Keeper) remove(ctx context.Context, o corral.Owner, s Step) error {
 	return errors.Join(
-		each(ctx, k, o, "remove sites", s.Sites, func(tx *store.Tx, id corral.SiteID) error {
+		k.write(ctx, o, "remove sites", len(s.Sites), each(s.Sites, func(tx *store.Tx, id corral.SiteID) error {
 			return store.Done(tx.MoveSite(id, corral.SiteRemove, reason(o)))
-		}),
-		each(ctx, k, o, "remove clusters", s.Clusters, func(tx *store.Tx, id corral.ClusterID) error {
-			return store.Done(tx.RemoveCluster(id, reason(o)))
-		}))
+		})),
+		k.write(ctx, o, "remove clusters", len(s.Clusters),
+			each(s.Clusters, func(tx *store.Tx, id corral.ClusterID) error {
+				return store.Done(tx.RemoveCluster(id, reason(o)))
+			})))
 }
