@@ -186,8 +186,7 @@ func (c *Client) do(ctx context.Context, do call) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	body, err := input.ReadAll(resp.Body, maxAnswer)
-	var tooLong *input.TooLongError
-	if errors.As(err, &tooLong) {
+	if tooLong, ok := errors.AsType[*input.TooLongError](err); ok {
 		return nil, c.strange(do, "the answer to %s %s is %w", do.method, do.path, tooLong)
 	}
 	if err != nil {
@@ -258,8 +257,7 @@ func (c *Client) lost(ctx context.Context, do call, sent *retry.Sending, err err
 	if kind == corral.Unavailable && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		kind = corral.Timeout
 	}
-	var of *url.Error
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*url.Error](err); ok {
 		err = of.Err // the message below repeats the rest, and the user does not know this URL
 	}
 	return corral.ErrorAt(kind, c.server, "no answer to %s %s: %w", do.method, do.path, err)

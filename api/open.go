@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -219,8 +218,3 @@ func (c *Client) WaitTasks(ctx context.Context, id corral.RunID, numbers []int,
 
 // UntilEnded is the value of `wait` for tasks: all requested tasks are over.
 const UntilEnded = "ended"
-
-// openRun requests an open run, which has no document.
-func openRun(ctx context.Context, c *Client, r NewRun, key string) (corral.Run, error) {
-	return send[corral.Run](ctx, c, call{method: http.MethodPost, path: "/v1/runs", key: key}, r)
-}

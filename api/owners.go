@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -52,7 +51,7 @@ func (c *Client) EndOwner(ctx context.Context, name string, n NewOwnerState) (co
 
 // moveOwner posts a verb that changes the state of an owner's account.
 func (c *Client) moveOwner(ctx context.Context, name, move string, n NewOwnerState) (corral.Owner, error) {
-	return send[corral.Owner](ctx, c, call{method: http.MethodPost, path: ownerPath(name) + "/" + move}, n)
+	return create[corral.Owner](ctx, c, ownerPath(name)+"/"+move, "", n)
 }
 
 // OwnerHistory returns what happened to an owner's account, oldest first.

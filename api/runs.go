@@ -21,7 +21,7 @@ func runPath(id corral.RunID) string { return fmt.Sprintf("/v1/runs/%d", id) }
 // with the line is returned before any request is sent. An empty key is replaced by a random one.
 func (c *Client) CreateRun(ctx context.Context, r NewRun, key string) (corral.Run, error) {
 	if r.Open {
-		return openRun(ctx, c, r, key)
+		return create[corral.Run](ctx, c, "/v1/runs", key, r)
 	}
 	body, err := encodeRun(r)
 	if err != nil {
@@ -55,8 +55,7 @@ func encodeAround(request any, name string, document []byte) ([]byte, error) {
 func checkJSON(name string, document []byte) error {
 	var value json.RawMessage
 	err := json.Unmarshal(document, &value)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		line := 1 + bytes.Count(document[:min(int(syntax.Offset), len(document))], []byte("\n"))
 		return corral.ErrorAt(corral.Invalid, fmt.Sprintf("%s:%d", name, line), "%w", err)
 	}

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // A Pool is a personal pool on this machine. Its daemons are not children of this process: they survive its end, and a
@@ -106,10 +108,8 @@ func (p *Pool) Start(ctx context.Context) error {
 	}
 	if master, ok := p.master(); ok {
 		master.close()
-		if _, err := p.tools.Run(ctx, nil, "condor_reconfig"); err != nil {
-			return fmt.Errorf("configuring the running pool: %w", err)
-		}
-		return nil
+		_, err := p.tools.Run(ctx, nil, "condor_reconfig")
+		return wrap.Errorf(err, "configuring the running pool")
 	}
 	if err := p.killRest(ctx); err != nil {
 		return err
@@ -240,10 +240,7 @@ func (p *Pool) killRest(ctx context.Context) error {
 		}
 		return left == 0, errors.Join(errs...)
 	})
-	if err != nil {
-		return fmt.Errorf("killing the pool's daemons: %d are left: %w", left, err)
-	}
-	return nil
+	return wrap.Errorf(err, "killing the pool's daemons: %d are left", left)
 }
 
 // lastWords returns the errors at the end of the logs of the master and of the daemons that it starts first.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // The functions of this file format and parse values of HTCondor's submit descriptions that have their own syntax:
@@ -40,10 +42,7 @@ func Arguments(value string) ([]string, error) {
 		if err == nil {
 			args, err = words(inside)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("arguments: %w", err)
-		}
-		return args, nil
+		return args, wrap.Errorf(err, "arguments")
 	}
 	if strings.Contains(strings.ReplaceAll(value, `\"`, ""), `"`) {
 		return nil, errors.New(`arguments: a double quote in the middle has no backslash`)

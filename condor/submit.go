@@ -313,10 +313,7 @@ func (d *description) refuse(key, value string) {
 
 // file returns the path of a job's standard stream.
 func (d *description) file(key, name string) string {
-	if name == "" {
-		name = os.DevNull
-	}
-	return d.plain(key, name)
+	return d.plain(key, cmp.Or(name, os.DevNull))
 }
 
 // args formats arguments in the new syntax: each in single quotes if necessary, with such quotes doubled.

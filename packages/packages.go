@@ -37,6 +37,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/kit/input"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // A Package describes one archive. Name, Digest and SizeBytes suffice to fetch and unpack it; the other fields are for
@@ -60,8 +61,7 @@ func (h Header) describe(digest string, size int64) Package {
 // longer than MaxBytes.
 func Open(archive string) (*os.File, error) {
 	f, err := input.Open(archive)
-	var there *fs.PathError
-	if errors.As(err, &there) {
+	if there, ok := errors.AsType[*fs.PathError](err); ok {
 		err = there.Err // without the path, which becomes the place
 	}
 	var special *input.NotRegularError
@@ -200,10 +200,7 @@ func openArchive(r io.Reader) (manifest, []byte, *tar.Reader, error) {
 		return manifest{}, nil, nil, fmt.Errorf("%s: %w", ManifestName, err)
 	}
 	m, err := parseManifest(raw)
-	if err != nil {
-		return manifest{}, nil, nil, fmt.Errorf("%s: %w", ManifestName, err)
-	}
-	return m, raw, t, nil
+	return m, raw, t, wrap.Errorf(err, "%s", ManifestName)
 }
 
 // readArchive reads an archive to its end and checks it against its manifest, whose files must follow in the same

@@ -18,6 +18,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 	"github.com/corral-pilot/corral/internal/kit/input"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/packages"
 )
 
@@ -108,10 +109,8 @@ func (m Mirror) Room() (dir string, err error) {
 	if err := os.MkdirAll(m.Dir, 0o755); err != nil {
 		return "", fmt.Errorf("making the mirror: %w", err)
 	}
-	if dir, err = os.MkdirTemp(m.Dir, fetched+"*"); err != nil {
-		return "", fmt.Errorf("making room in the mirror: %w", err)
-	}
-	return dir, nil
+	dir, err = os.MkdirTemp(m.Dir, fetched+"*")
+	return dir, wrap.Errorf(err, "making room in the mirror")
 }
 
 // Sweep removes the remains of killed processes from the mirror. Nothing may be added to the mirror concurrently.
@@ -125,10 +124,7 @@ func (m Mirror) Sweep() error {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(m.Dir, e.Name())))
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("clearing the mirror: %w", err)
-	}
-	return nil
+	return wrap.Errorf(err, "clearing the mirror")
 }
 
 // Vouch stores the signature of an existing archive's package beside it and in the index. The caller has checked the
@@ -158,10 +154,8 @@ func (m Mirror) writeIndex() error {
 	if err != nil {
 		return err // unreachable: as in Vouch
 	}
-	if err := atomicfile.Replace(filepath.Join(m.Dir, IndexName), append(b, '\n'), 0o644); err != nil {
-		return fmt.Errorf("writing the mirror's index: %w", err)
-	}
-	return nil
+	err = atomicfile.Replace(filepath.Join(m.Dir, IndexName), append(b, '\n'), 0o644)
+	return wrap.Errorf(err, "writing the mirror's index")
 }
 
 // index returns the signed packages of the mirror, in the order of their digests.

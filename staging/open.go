@@ -101,8 +101,7 @@ func statusError(resp *http.Response) error {
 
 // bare removes the URL, which the Try shows already, from an error's text.
 func bare(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
 	}
 	return err
@@ -122,8 +121,7 @@ func (f *Fetcher) readAll(ctx context.Context, u *url.URL, most int64) ([]byte, 
 	}
 	defer s.Close()
 	b, err := input.ReadAll(s, most)
-	var tooLong *input.TooLongError
-	if errors.As(err, &tooLong) {
+	if tooLong, ok := errors.AsType[*input.TooLongError](err); ok {
 		err = refusef("%s is %w", shown(u), tooLong)
 	}
 	return b, err

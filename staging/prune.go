@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // Names beside a package's directory root/packages/HEX. A process that installs or removes the package holds the lock
@@ -138,8 +140,5 @@ func (c cached) remove() (removed bool, err error) {
 // clearAway renames the directory before removing it, so that no job starts from a partially removed directory.
 func clearAway(dir string) error {
 	old := dir + ".old"
-	if err := errors.Join(os.RemoveAll(old), os.Rename(dir, old), os.RemoveAll(old)); err != nil {
-		return fmt.Errorf("clear away %s: %w", dir, err)
-	}
-	return nil
+	return wrap.Errorf(errors.Join(os.RemoveAll(old), os.Rename(dir, old), os.RemoveAll(old)), "clear away %s", dir)
 }

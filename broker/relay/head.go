@@ -21,6 +21,7 @@ import (
 	"github.com/hashicorp/yamux"
 
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // hello is the first line from the head node: its protocol version, and its addresses for the nodes.
@@ -191,10 +192,7 @@ func (p place) write(file string) error {
 	if err != nil {
 		return err // unreachable: p has only strings and numbers
 	}
-	if err := atomicfile.Replace(file, b, 0o600); err != nil {
-		return fmt.Errorf("noting the relay's port: %w", err)
-	}
-	return nil
+	return wrap.Errorf(atomicfile.Replace(file, b, 0o600), "noting the relay's port")
 }
 
 // inside returns the addresses at which nodes may reach ln: private ones first, because nodes often cannot reach a head

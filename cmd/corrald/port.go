@@ -28,6 +28,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/embedded/port"
 	"github.com/corral-pilot/corral/internal/embedded/wire"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/internal/service/personal"
 	"github.com/corral-pilot/corral/internal/sites/admission"
 )
@@ -240,10 +241,7 @@ func (w *workerPort) open(site corral.Site) (address, digest string, err error) 
 func (w *workerPort) keepAddress(bound string) error {
 	file := w.addressFile()
 	err := errors.Join(os.WriteFile(file+".new", []byte(bound+"\n"), 0o600), os.Rename(file+".new", file))
-	if err != nil {
-		return fmt.Errorf("saving the worker port's address: %w", err)
-	}
-	return nil
+	return wrap.Errorf(err, "saving the worker port's address")
 }
 
 // advertised returns the address for sites: the address that the administrator set, with the bound port if that address

@@ -52,8 +52,7 @@ func main() {
 		return
 	}
 	fmt.Fprintln(os.Stderr, "pilot:", err)
-	var exit cli.ExitCoder
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[cli.ExitCoder](err); ok {
 		os.Exit(exit.ExitCode())
 	}
 	os.Exit(exitFailed)

@@ -166,8 +166,7 @@ func (p Plugin) once(ctx context.Context, u *url.URL, file string) (int64, error
 
 // reason returns why an exchange failed, without the URL, which the caller adds.
 func (p Plugin) reason(ctx context.Context, err error) error {
-	var whole *url.Error
-	if errors.As(err, &whole) {
+	if whole, ok := errors.AsType[*url.Error](err); ok {
 		err = whole.Err
 	}
 	var unknown *net.DNSError

@@ -35,6 +35,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/kit/fault"
 	"github.com/corral-pilot/corral/internal/kit/shell"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // Control is the part of a job's directory that belongs to Corral; lib.sh lists its content.
@@ -173,10 +174,7 @@ func (d Dirs) Read(ctx context.Context, tag, name string) ([]byte, error) {
 		return nil, err
 	}
 	out, err := d.Run(ctx, fault.SiteRead, readScript, nil, tag, name, strconv.Itoa(MaxRead))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s of %s: %w", name, tag, err)
-	}
-	return out, nil
+	return out, wrap.Errorf(err, "reading %s of %s", name, tag)
 }
 
 // wholeArgv returns the argument vector of a job, with the path of its program below the root: only this package knows

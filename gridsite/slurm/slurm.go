@@ -37,6 +37,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/jobdir"
 	"github.com/corral-pilot/corral/internal/kit/fault"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // usualGrace is the time between SIGTERM and SIGKILL for a job whose walltime has ended, and for processes that it
@@ -169,10 +170,8 @@ func (b *Batch) CancelJobs(ctx context.Context, ids []string) error {
 			return corral.ErrorAt(corral.Invalid, "id", "%q is not the id of a job", id)
 		}
 	}
-	if _, err := b.Run(ctx, fault.SiteEnd, endScript, nil, ids...); err != nil {
-		return fmt.Errorf("cancelling jobs: %w", err)
-	}
-	return nil
+	_, err := b.Run(ctx, fault.SiteEnd, endScript, nil, ids...)
+	return wrap.Errorf(err, "cancelling jobs")
 }
 
 // Forget refuses to forget a job that has not ended. Together with the last job it removes root, if root contains
@@ -218,10 +217,7 @@ func (b *Batch) try(ctx context.Context, spec gridsite.JobSpec) ([]byte, error) 
 	args := append([]string{spec.Tag, strconv.Itoa(spec.GPUs)}, options...)
 	batch := filesOf(b, spec)[jobdir.Control+"/batch"]
 	out, err := b.Run(ctx, fault.SiteTry, tryScript, bytes.NewReader(batch), args...)
-	if err != nil {
-		return nil, fmt.Errorf("trying a job like %s: %w", spec.Tag, err)
-	}
-	return out, nil
+	return out, wrap.Errorf(err, "trying a job like %s", spec.Tag)
 }
 
 // answer maps the exit statuses of our scripts to errors. If Slurm is not installed on the head node, only another

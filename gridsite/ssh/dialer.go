@@ -14,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // A dialer logs in at the site, through its jump hosts, with the settings of the user's own files. It keeps data beyond
@@ -124,10 +125,7 @@ func (d *dialer) reach(ctx context.Context, h hop, c *connection) (net.Conn, err
 		return (&net.Dialer{}).DialContext(ctx, "tcp", h.address())
 	}
 	conn, err := c.site().DialContext(ctx, "tcp", h.address())
-	if err != nil {
-		return nil, fmt.Errorf("%s does not connect us with %s: %w", c.path[before-1].address(), h.address(), err)
-	}
-	return conn, nil
+	return conn, wrap.Errorf(err, "%s does not connect us with %s", c.path[before-1].address(), h.address())
 }
 
 // greet performs the handshake over conn, in which both sides authenticate. Package ssh has no contexts, so the end of

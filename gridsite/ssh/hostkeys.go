@@ -16,6 +16,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // hostKeys verifies a host's identity with the files that ssh uses. Package knownhosts reads and compares them. The
@@ -131,10 +132,7 @@ func (k *hostKeys) check(name string, remote net.Addr, key ssh.PublicKey) error 
 	}
 	if k.refused.Problem == gridsite.HostKeyUnknown && k.accept {
 		k.refused = nil
-		if err := k.remember(key); err != nil {
-			return fmt.Errorf("keeping the host key: %w", err)
-		}
-		return nil
+		return wrap.Errorf(k.remember(key), "keeping the host key")
 	}
 	return k.refused
 }

@@ -117,17 +117,9 @@ var workerTable = listing[corral.Worker]{
 		{"free cpus", func(w corral.Worker) any { return fmt.Sprintf("%d of %d", w.CPUsFree, w.CPUs) }},
 		{"memory", func(w corral.Worker) any { return size(w.MemoryMiB) }},
 		{"free gpus", func(w corral.Worker) any {
-			if w.GPUs == 0 {
-				return ""
-			}
-			return fmt.Sprintf("%d of %d", w.GPUsFree, w.GPUs)
+			return choose(w.GPUs == 0, "", fmt.Sprintf("%d of %d", w.GPUsFree, w.GPUs))
 		}},
-		{"disk", func(w corral.Worker) any {
-			if w.DiskMiB == 0 {
-				return ""
-			}
-			return size(w.DiskMiB)
-		}},
+		{"disk", func(w corral.Worker) any { return choose(w.DiskMiB == 0, "", size(w.DiskMiB)) }},
 		{"state", func(w corral.Worker) any { return workerState(w) }},
 		{"ends", func(w corral.Worker) any { return when(w.EndsAt) }},
 	},

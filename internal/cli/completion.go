@@ -84,7 +84,7 @@ var flagValues = map[string][]string{
 	"slots": {"partitionable", "static"}, "inputs": {"copy", "link"}, "shell": shells(),
 	"progress": progressForms, "trace": {corral.TraceIO, corral.TraceProcesses},
 	"clustering": {"none", "horizontal=", "runtime=", "label", "vertical", "auto"},
-	"objective":  objectives(), "to": formats.Written(), "queue-policy": wordsOf(queue.Policies),
+	"objective":  wordsOf(plan.Objectives), "to": formats.Written(), "queue-policy": wordsOf(queue.Policies),
 }
 
 // verbValues lists the values of flags and arguments that differ between commands, keyed by the words of the command
@@ -101,13 +101,6 @@ var verbValues = map[string][]string{
 func wordsOf[T ~string](all []T) (words []string) {
 	for _, w := range all {
 		words = append(words, string(w))
-	}
-	return words
-}
-
-func objectives() (words []string) {
-	for _, o := range plan.Objectives {
-		words = append(words, string(o))
 	}
 	return words
 }

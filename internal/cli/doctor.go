@@ -40,12 +40,7 @@ var findingTable = listing[personal.Finding]{
 	id: func(f personal.Finding) string { return f.Check },
 	columns: []column[personal.Finding]{
 		{"check", func(f personal.Finding) any { return f.Check }},
-		{"ok", func(f personal.Finding) any {
-			if f.OK {
-				return "yes"
-			}
-			return "NO"
-		}},
+		{"ok", func(f personal.Finding) any { return choose(f.OK, "yes", "NO") }},
 		{"found", func(f personal.Finding) any { return f.Found }},
 		{"advice", func(f personal.Finding) any { return f.Advice }},
 	},

@@ -206,3 +206,11 @@ func unless[T comparable](v T) any {
 	}
 	return v
 }
+
+// choose returns yes if a condition holds, and otherwise no.
+func choose(is bool, yes, no any) any {
+	if is {
+		return yes
+	}
+	return no
+}

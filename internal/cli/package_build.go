@@ -14,6 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/internal/kit/xdg"
 	"github.com/corral-pilot/corral/packages"
 	packaging "github.com/corral-pilot/corral/packages/htcondor"
@@ -94,10 +95,7 @@ func outFolder(name string) (string, error) {
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
 	}
-	if err != nil {
-		return "", fmt.Errorf("making a folder for the archives: %w", err)
-	}
-	return dir, nil
+	return dir, wrap.Errorf(err, "making a folder for the archives")
 }
 
 // A builtPackage is a package together with its new archive.
@@ -170,10 +168,7 @@ func packInto(ctx context.Context, from packaging.Installation, what, out string
 	if err == nil {
 		err = os.Rename(f.Name(), b.File)
 	}
-	if err != nil {
-		return b, fmt.Errorf("making the archive: %w", err)
-	}
-	return b, nil
+	return b, wrap.Errorf(err, "making the archive")
 }
 
 // importBuilt imports the packages that are not in the catalog yet.

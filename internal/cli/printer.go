@@ -127,8 +127,7 @@ func (p *printer) problem(err error) {
 	if !errors.As(err, &own) { // an error of this program, whose details may be shown
 		problem.Detail = err.Error()
 	}
-	var of objectError
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[objectError](err); ok {
 		problem.Instance = of.instance
 	}
 	_ = p.encode(problem) // the same text is on stderr

@@ -50,16 +50,10 @@ var baselineTable = listing[baseline.Baseline]{
 		{"instructions", func(b baseline.Baseline) any { return spreadOf(b.Instructions, 1e6, " M") }},
 		{"cycles", func(b baseline.Baseline) any { return spreadOf(b.Cycles, 1e6, " M") }},
 		{"per cycle", func(b baseline.Baseline) any {
-			if b.PerCycle == 0 {
-				return ""
-			}
-			return fmt.Sprintf("%.2f", b.PerCycle)
+			return choose(b.PerCycle == 0, "", fmt.Sprintf("%.2f", b.PerCycle))
 		}},
 		{"clock", func(b baseline.Baseline) any {
-			if b.ClockHz == 0 {
-				return ""
-			}
-			return fmt.Sprintf("%.2f GHz", b.ClockHz/1e9)
+			return choose(b.ClockHz == 0, "", fmt.Sprintf("%.2f GHz", b.ClockHz/1e9))
 		}},
 	},
 }

@@ -76,8 +76,7 @@ func isFile(name string) bool {
 
 // pathCause removes the path from an error, for messages that begin with it.
 func pathCause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return err

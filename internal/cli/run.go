@@ -286,9 +286,6 @@ func runError(r corral.Run) error {
 	case corral.RunStalled:
 		return corral.Errorf(corral.Unsatisfiable, "run %d stalled: %s", r.ID, r.Reason)
 	}
-	reason := r.Reason
-	if reason == "" {
-		reason = "no reason was recorded"
-	}
+	reason := cmp.Or(r.Reason, "no reason was recorded")
 	return corral.Errorf(corral.Failed, "run %d is %s: %s", r.ID, r.State, reason)
 }

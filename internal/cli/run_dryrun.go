@@ -96,18 +96,8 @@ var dryRunTable = listing[api.DryRunTask]{
 	columns: []column[api.DryRunTask]{
 		{"task", func(t api.DryRunTask) any { return workflow.Printable(t.ID) }},
 		{"transformation", func(t api.DryRunTask) any { return workflow.Printable(t.Name) }},
-		{"would", func(t api.DryRunTask) any {
-			if t.Run {
-				return "run"
-			}
-			return "be skipped"
-		}},
-		{"job", func(t api.DryRunTask) any {
-			if t.Job == 0 {
-				return ""
-			}
-			return t.Job
-		}},
+		{"would", func(t api.DryRunTask) any { return choose(t.Run, "run", "be skipped") }},
+		{"job", func(t api.DryRunTask) any { return unless(t.Job) }},
 		{"because", func(t api.DryRunTask) any { return t.Reason }},
 		{"fits", func(t api.DryRunTask) any {
 			switch {

@@ -6,8 +6,6 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -87,11 +85,7 @@ func rescueNumber(c *cli.Context, dag string) (last int, err error) {
 func readRescue(ctx context.Context, name string) (dagman.Rescue, error) {
 	f, err := input.Open(name)
 	if err != nil {
-		var path *fs.PathError
-		if errors.As(err, &path) {
-			err = path.Err
-		}
-		return dagman.Rescue{}, corral.ErrorAt(corral.Invalid, name, "%w", err)
+		return dagman.Rescue{}, corral.ErrorAt(corral.Invalid, name, "%w", pathCause(err))
 	}
 	defer f.Close()
 	return dagman.ReadRescue(input.Limit(ctx, f, workflow.DefaultMaxBytes), name)

@@ -290,12 +290,7 @@ var runTable = listing[corral.Run]{
 		{"id", func(r corral.Run) any { return r.ID }},
 		{"workflow", func(r corral.Run) any { return workflow.Printable(r.Workflow) }},
 		{"cluster", func(r corral.Run) any { return r.ClusterName }},
-		{"state", func(r corral.Run) any {
-			if r.Open {
-				return string(r.State) + ", open"
-			}
-			return r.State
-		}},
+		{"state", func(r corral.Run) any { return choose(r.Open, string(r.State)+", open", r.State) }},
 		{"done", func(r corral.Run) any { return fmt.Sprintf("%d of %d", r.Tasks.Done, r.Tasks.Total) }},
 		{"failed", func(r corral.Run) any { return unless(r.Tasks.Failed) }},
 		{"created", func(r corral.Run) any { return when(r.CreatedAt) }},
@@ -304,17 +299,11 @@ var runTable = listing[corral.Run]{
 	},
 	details: []column[corral.Run]{
 		{"clustering", func(r corral.Run) any {
-			if r.Options.Clustering == clustering.Nothing {
-				return ""
-			}
-			return r.Options.Clustering
+			return choose(r.Options.Clustering == clustering.Nothing, "", r.Options.Clustering)
 		}},
 		{"ended", func(r corral.Run) any { return when(r.EndedAt) }},
 		{"open", func(r corral.Run) any {
-			if !r.Open {
-				return ""
-			}
-			return fmt.Sprintf("it takes tasks until `corral runs close %d`", r.ID)
+			return choose(!r.Open, "", fmt.Sprintf("it takes tasks until `corral runs close %d`", r.ID))
 		}},
 		{"results", func(r corral.Run) any { return filepath.Join(r.Dir, "data") }},
 	},

@@ -17,12 +17,8 @@ import (
 
 // runStateFlag restricts a list of runs to states.
 func runStateFlag() cli.Flag {
-	var states []string
-	for _, s := range corral.RunStates {
-		states = append(states, string(s))
-	}
 	return &cli.StringSliceFlag{Name: "state",
-		Usage: "only those in `STATE`: " + strings.Join(states, ", ") + "; may be repeated"}
+		Usage: "only those in `STATE`: " + strings.Join(wordsOf(corral.RunStates), ", ") + "; may be repeated"}
 }
 
 func (v runVerbs) listCommand() *cli.Command {

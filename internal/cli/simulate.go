@@ -4,6 +4,7 @@ package cli
 // of its outcomes. A plan file contains the output of `corral plan -o json`, or only the plan in that output.
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -91,9 +92,7 @@ func (v planVerbs) simulate(c *cli.Context) error {
 	if m.Among, err = v.readBackground(c, document); err != nil {
 		return err
 	}
-	if goal.Deadline == 0 {
-		goal.Deadline = document.Goal.Deadline
-	}
+	goal.Deadline = cmp.Or(goal.Deadline, document.Goal.Deadline)
 	if goal.Budget == nil {
 		goal.Budget = document.Goal.Budget
 	}

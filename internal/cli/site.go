@@ -243,10 +243,7 @@ var waitTable = listing[corral.Wait]{
 			return quantile(corral.Quantile{Wait: corral.Seconds(d), AtLeast: censored})
 		}},
 		{"start-up", func(w corral.Wait) any {
-			if w.StartedAt.IsZero() || w.WorkersAt.IsZero() {
-				return ""
-			}
-			return span(max(0, w.WorkersAt.Sub(w.StartedAt)))
+			return choose(w.StartedAt.IsZero() || w.WorkersAt.IsZero(), "", span(max(0, w.WorkersAt.Sub(w.StartedAt))))
 		}},
 		{"outcome", func(w corral.Wait) any { return w.Outcome }},
 	},

@@ -192,8 +192,7 @@ func readAll(ctx context.Context, file string, stdin io.Reader, limit int64) ([]
 			r = f
 		}
 		b, err := input.ReadAll(r, limit)
-		var tooLong *input.TooLongError
-		if errors.As(err, &tooLong) {
+		if _, ok := errors.AsType[*input.TooLongError](err); ok {
 			err = fmt.Errorf("%s is %w", file, err)
 		}
 		return b, err

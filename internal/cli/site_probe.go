@@ -63,18 +63,8 @@ var probeTable = listing[api.Probe]{
 		{"platform", func(n api.Probe) any { return platform(n.Platform) }},
 		{"batch", func(n api.Probe) any { return n.Facts.Batch }},
 		{"jobs of a user", func(n api.Probe) any { return jobLimits(n.Facts) }},
-		{"free", func(n api.Probe) any {
-			if n.Facts.FreeMiB < 0 {
-				return "not known"
-			}
-			return size(int(n.Facts.FreeMiB))
-		}},
-		{"quota left", func(n api.Probe) any {
-			if n.Facts.QuotaMiB == 0 {
-				return ""
-			}
-			return size(int(n.Facts.QuotaMiB))
-		}},
+		{"free", func(n api.Probe) any { return choose(n.Facts.FreeMiB < 0, "not known", size(int(n.Facts.FreeMiB))) }},
+		{"quota left", func(n api.Probe) any { return choose(n.Facts.QuotaMiB == 0, "", size(int(n.Facts.QuotaMiB))) }},
 		{"account", func(n api.Probe) any {
 			if a := n.Facts.Allowance; a != nil {
 				return fmt.Sprintf("%s has %d of %d cpu-hours left", a.Account, a.Left()/60, a.CPUMinutes/60)
@@ -124,27 +114,14 @@ func yesNoUnknown(found *bool) string {
 var queueTable = listing[corral.SiteQueue]{
 	id: func(q corral.SiteQueue) string { return q.Name },
 	columns: []column[corral.SiteQueue]{
-		{"queue", func(q corral.SiteQueue) any {
-			if q.Default {
-				return q.Name + " (default)"
-			}
-			return q.Name
-		}},
+		{"queue", func(q corral.SiteQueue) any { return choose(q.Default, q.Name+" (default)", q.Name) }},
 		{"walltime", func(q corral.SiteQueue) any {
-			if q.MaxWalltime == 0 {
-				return "no limit"
-			}
-			return "at most " + short(q.MaxWalltime.String())
+			return choose(q.MaxWalltime == 0, "no limit", "at most "+short(q.MaxWalltime.String()))
 		}},
 		{"nodes", func(q corral.SiteQueue) any { return unless(q.Nodes) }},
 		{"nodes of a job", func(q corral.SiteQueue) any { return unless(q.MaxNodes) }},
 		{"cpus", func(q corral.SiteQueue) any { return unless(q.CPUs) }},
-		{"memory", func(q corral.SiteQueue) any {
-			if q.MemoryMiB == 0 {
-				return ""
-			}
-			return size(q.MemoryMiB)
-		}},
+		{"memory", func(q corral.SiteQueue) any { return choose(q.MemoryMiB == 0, "", size(q.MemoryMiB)) }},
 		{"gpus", func(q corral.SiteQueue) any { return unless(q.GPUs) }},
 		{"closed", func(q corral.SiteQueue) any { return q.Closed }},
 	},
@@ -154,12 +131,7 @@ var networkTable = listing[corral.NetworkProbe]{
 	id: func(n corral.NetworkProbe) string { return string(n.Broker) },
 	columns: []column[corral.NetworkProbe]{
 		{"cluster", func(n corral.NetworkProbe) any { return n.Cluster }},
-		{"broker", func(n corral.NetworkProbe) any {
-			if n.Broker == "" {
-				return "there is no way"
-			}
-			return n.Broker
-		}},
+		{"broker", func(n corral.NetworkProbe) any { return choose(n.Broker == "", "there is no way", n.Broker) }},
 		{"reason", func(n corral.NetworkProbe) any { return n.Reason }},
 		{"measured", func(n corral.NetworkProbe) any { return strings.Join(n.Measured, "; ") }},
 	},

@@ -198,11 +198,6 @@ var quoteTable = listing[quote]{
 		{"start", func(q quote) any { return when(q.StartsAt) }},
 		{"in", func(q quote) any { return brief(q.Start) }},
 		{"cpu-hours", func(q quote) any { return q.CPUHours }},
-		{"others wait, cpu-hours", func(q quote) any {
-			if q.WaitHours == 0 {
-				return "none"
-			}
-			return q.WaitHours
-		}},
+		{"others wait, cpu-hours", func(q quote) any { return choose(q.WaitHours == 0, "none", q.WaitHours) }},
 	},
 }

@@ -103,12 +103,7 @@ var oddsTable = listing[startOdds]{
 			}
 			return percent(o.Estimate)
 		}},
-		{"at least", func(o startOdds) any {
-			if o.Bound == 0 {
-				return "not known"
-			}
-			return percent(o.Bound)
-		}},
+		{"at least", func(o startOdds) any { return choose(o.Bound == 0, "not known", percent(o.Bound)) }},
 		{"by waits", func(o startOdds) any { return o.Waits }},
 		{"like it", func(o startOdds) any { return o.Likes }},
 	},

@@ -132,10 +132,7 @@ var tokenTable = listing[corral.Token]{
 		{"grants", func(t corral.Token) any { return strings.Trim(fmt.Sprint(t.Grants), "[]") }},
 		{"expires", func(t corral.Token) any { return when(t.ExpiresAt) }},
 		{"state", func(t corral.Token) any {
-			if t.State == corral.TokenValid && t.Expired(time.Now()) {
-				return "expired"
-			}
-			return t.State
+			return choose(t.State == corral.TokenValid && t.Expired(time.Now()), "expired", t.State)
 		}},
 	},
 }

@@ -146,10 +146,8 @@ var transformationTable = listing[workflow.Transformation]{
 		{"transformation", func(x workflow.Transformation) any { return workflow.Printable(x.Name) }},
 		{"tasks", func(x workflow.Transformation) any { return x.Tasks }},
 		{"levels", func(x workflow.Transformation) any {
-			if x.FirstLevel == x.LastLevel {
-				return fmt.Sprint(x.FirstLevel)
-			}
-			return fmt.Sprintf("%d-%d", x.FirstLevel, x.LastLevel)
+			return choose(x.FirstLevel == x.LastLevel, fmt.Sprint(x.FirstLevel),
+				fmt.Sprintf("%d-%d", x.FirstLevel, x.LastLevel))
 		}},
 		{"mean", estimateOf(func(x workflow.Transformation) any { return span(time.Duration(x.Mean)) })},
 		{"least", estimateOf(func(x workflow.Transformation) any { return span(time.Duration(x.Least)) })},
@@ -157,12 +155,7 @@ var transformationTable = listing[workflow.Transformation]{
 		{"total", estimateOf(func(x workflow.Transformation) any { return inSeconds(x.Total) })},
 		{"share", estimateOf(func(x workflow.Transformation) any { return fmt.Sprintf("%.1f %%", 100*x.Share) })},
 		{"cpus", func(x workflow.Transformation) any { return x.MostCPUs }},
-		{"memory", func(x workflow.Transformation) any {
-			if x.MostMemory == 0 {
-				return ""
-			}
-			return size(x.MostMemory)
-		}},
+		{"memory", func(x workflow.Transformation) any { return choose(x.MostMemory == 0, "", size(x.MostMemory)) }},
 	},
 }
 

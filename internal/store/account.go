@@ -1,11 +1,10 @@
 package store
 
 import (
-	"database/sql"
 	"errors"
-	"fmt"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
@@ -80,11 +79,8 @@ const everyOwner = `
 // Owners lists all owners by name, each with the numbers of its objects. With all, it includes ENDED owners. It
 // counts in tables that have no index on the owner, an acceptable cost for an administrator's request.
 func (t *Tx) Owners(all bool) (list []corral.Owner, err error) {
-	var names []string
-	err = t.rows("select owner from ("+everyOwner+") order by owner", nil, func(rows *sql.Rows) error {
-		names = append(names, "")
-		return rows.Scan(&names[len(names)-1])
-	})
+	const query = "select owner from (" + everyOwner + ") order by owner"
+	names, err := collect(t, query, nil, func(name *string) []any { return []any{name} })
 	for _, name := range names {
 		var o corral.Owner
 		if err == nil {
@@ -94,17 +90,12 @@ func (t *Tx) Owners(all bool) (list []corral.Owner, err error) {
 			list = append(list, o)
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("listing owners: %w", err)
-	}
-	return list, nil
+	return list, wrap.Errorf(err, "listing owners")
 }
 
 // EndingOwners lists the owners that are ENDING.
 func (t *Tx) EndingOwners() ([]corral.Owner, error) {
-	var c conditions
-	c.add("state = 'ENDING'")
-	return owners.list(t, c)
+	return owners.list(t, where("state = 'ENDING'"))
 }
 
 // has counts an owner's objects.
@@ -123,10 +114,7 @@ func (t *Tx) has(name string) (h corral.Holdings, err error) {
 			(select count(*) from runs where owner = ?1 and state <> 'DELETED')`,
 		[]any{name, at(&t.now)}, &h.Tokens, &h.Sites, &h.Clusters, &h.Glideins, &h.Runs, &h.Plans, &h.Scales,
 		&h.Ensembles, &h.Records)
-	if err != nil {
-		return h, fmt.Errorf("counting the objects of %s: %w", name, err)
-	}
-	return h, nil
+	return h, wrap.Errorf(err, "counting the objects of %s", name)
 }
 
 // MoveOwner applies move to an owner and creates the record if there is none. Ending an owner revokes all its tokens
@@ -169,13 +157,7 @@ func (t *Tx) wake(owner string) error {
 		select 'site', id from sites where owner = ?1 and state <> 'DELETED'
 		union all select 'cluster', id from clusters where owner = ?1 and state <> 'DELETED'
 		union all select 'ensemble', id from ensembles where owner = ?1 and state in ('RUNNING', 'ENDING')`
-	var all []Subject
-	err := t.rows(each, []any{owner}, func(rows *sql.Rows) error {
-		var s Subject
-		err := rows.Scan(&s.Object, &s.ID)
-		all = append(all, s)
-		return err
-	})
+	all, err := collect(t, each, []any{owner}, func(s *Subject) []any { return []any{&s.Object, &s.ID} })
 	t.touch(all)
 	return err
 }
@@ -183,9 +165,7 @@ func (t *Tx) wake(owner string) error {
 // RevokeTokens revokes all of an owner's tokens, including the tokens created with them, and returns how many were
 // VALID.
 func (t *Tx) RevokeTokens(owner, reason string) (n int, err error) {
-	var c conditions
-	c.add("owner = ? and state = 'VALID'", owner)
-	list, err := tokens.list(t, c)
+	list, err := tokens.list(t, where("owner = ? and state = 'VALID'", owner))
 	for _, k := range list {
 		if err == nil {
 			_, err = t.RevokeToken(k.ID, reason)

@@ -72,14 +72,13 @@ func (t *Tx) Clusters(f Filter) ([]corral.Cluster, error) {
 // MoveCluster applies move to a cluster. It returns a Conflict error for a removal while a live glidein or run still
 // needs the cluster.
 func (t *Tx) MoveCluster(id corral.ClusterID, move corral.ClusterMove, reason string) (corral.Cluster, error) {
-	c, _, err := clusters.change(t, id, func(c corral.Cluster) (corral.Cluster, []corral.Entry, error) {
+	return clusters.move(t, id, func(c corral.Cluster) (corral.Cluster, []corral.Entry, error) {
 		c, entries, err := c.Apply(move, reason, t.now)
 		if err == nil && move == corral.ClusterRemove {
 			err = t.unused(c)
 		}
 		return c, entries, err
 	})
-	return c, err
 }
 
 // RemoveCluster requests the removal of a cluster. An embedded cluster leaves nothing to clean up and becomes DELETED

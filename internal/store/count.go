@@ -2,10 +2,10 @@ package store
 
 import (
 	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // The figures for monitoring are counted here, in SQL, because reading ten thousand rows to count them would take
@@ -45,17 +45,8 @@ func (t *Tx) Counts(object string) ([]Count, error) {
 	if !known {
 		return nil, corral.Errorf(corral.Internal, "there is no query that counts objects called %q", object)
 	}
-	var all []Count
-	err := t.rows(query, nil, func(rows *sql.Rows) error {
-		var c Count
-		err := rows.Scan(&c.Owner, &c.Site, &c.State, &c.N)
-		all = append(all, c)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("counting objects called %s: %w", object, err)
-	}
-	return all, nil
+	all, err := collect(t, query, nil, func(c *Count) []any { return []any{&c.Owner, &c.Site, &c.State, &c.N} })
+	return all, wrap.Errorf(err, "counting objects called %s", object)
 }
 
 // TasksOver holds the numbers of done and failed tasks in all runs that an owner ever had.
@@ -66,18 +57,9 @@ type TasksOver struct {
 
 // TasksEnded counts the tasks that have ended, by the owner of their runs.
 func (t *Tx) TasksEnded() ([]TasksOver, error) {
-	var all []TasksOver
-	err := t.rows("select owner, sum(tasks_done), sum(tasks_failed) from runs group by owner", nil,
-		func(rows *sql.Rows) error {
-			var o TasksOver
-			err := rows.Scan(&o.Owner, &o.Done, &o.Failed)
-			all = append(all, o)
-			return err
-		})
-	if err != nil {
-		return nil, fmt.Errorf("counting tasks: %w", err)
-	}
-	return all, nil
+	all, err := collect(t, "select owner, sum(tasks_done), sum(tasks_failed) from runs group by owner", nil,
+		func(o *TasksOver) []any { return []any{&o.Owner, &o.Done, &o.Failed} })
+	return all, wrap.Errorf(err, "counting tasks")
 }
 
 // OldestQueued returns, for each site, the submission time of the attempt that has waited longest in its queue. Sites
@@ -95,8 +77,5 @@ func (t *Tx) OldestQueued() (map[corral.SiteID]time.Time, error) {
 		oldest[site] = since
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the queued attempts: %w", err)
-	}
-	return oldest, nil
+	return oldest, wrap.Errorf(err, "reading the queued attempts")
 }

@@ -52,17 +52,14 @@ func (t *Tx) Ensembles(f Filter) ([]record.Ensemble, error) { return ensembles.f
 
 // OpenEnsembles lists the RUNNING and ENDING ensembles.
 func (t *Tx) OpenEnsembles() ([]record.Ensemble, error) {
-	var c conditions
-	c.add("state in ('RUNNING', 'ENDING')")
-	return ensembles.list(t, c)
+	return ensembles.list(t, where("state in ('RUNNING', 'ENDING')"))
 }
 
 // MoveEnsemble applies move to an ensemble.
 func (t *Tx) MoveEnsemble(id record.ID, move record.Move, reason string) (record.Ensemble, error) {
-	e, _, err := ensembles.change(t, id, func(e record.Ensemble) (record.Ensemble, []corral.Entry, error) {
+	return ensembles.move(t, id, func(e record.Ensemble) (record.Ensemble, []corral.Entry, error) {
 		return e.Apply(move, reason, t.now)
 	})
-	return e, err
 }
 
 // SetEnsemble records an ensemble's progress.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/corral-pilot/corral"
@@ -26,6 +27,11 @@ type conditions struct {
 	args  []any
 	order string // columns to sort by; "" is id
 	limit int
+}
+
+// where returns conditions with a first term.
+func where(term string, args ...any) conditions {
+	return conditions{terms: []string{term}, args: args}
 }
 
 // add adds a term, an SQL condition with a ? for each of args.
@@ -75,10 +81,7 @@ func (c *conditions) clause() string {
 	if len(c.terms) > 0 {
 		b.WriteString(" where " + strings.Join(c.terms, " and "))
 	}
-	if c.order == "" {
-		c.order = "id"
-	}
-	b.WriteString(" order by " + c.order)
+	b.WriteString(" order by " + cmp.Or(c.order, "id"))
 	if c.limit > 0 {
 		// If the limit is a plain parameter, SQLite uses its value for the query plan and recompiles the statement
 		// whenever a value is bound. It does not do this if the limit is a sum.

@@ -3,10 +3,10 @@ package store
 import (
 	"cmp"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // liveGlidein matches a glidein that is not Terminal. The indexes use exactly this text, because SQLite uses a
@@ -109,10 +109,7 @@ func (f GlideinFilter) conditions(t *Tx) conditions {
 func (t *Tx) NextToWake(site corral.SiteID, by time.Time) (next time.Time, err error) {
 	err = t.row("select min("+wakes+") from glideins where site_id = ? and "+liveGlidein+" and "+wakes+" > ?",
 		[]any{site, at(&by)}, at(&next))
-	if err != nil {
-		return next, fmt.Errorf("looking for the next glidein to wake at site %d: %w", site, err)
-	}
-	return next, nil
+	return next, wrap.Errorf(err, "looking for the next glidein to wake at site %d", site)
 }
 
 // CreateGlidein stores g if corral.Site.NewGlidein allows it. It settles g first, so that NEW appears only in the
@@ -177,10 +174,7 @@ func (t *Tx) HeldCPUs(site corral.SiteID) (map[corral.PlanID]int, error) {
 			held[planOf(label)] += cpus
 			return err
 		})
-	if err != nil {
-		return nil, fmt.Errorf("counting the CPUs held at site %d: %w", site, err)
-	}
-	return held, nil
+	return held, wrap.Errorf(err, "counting the CPUs held at site %d", site)
 }
 
 // addAttempts reads the attempts of list, which c selects, in one query.

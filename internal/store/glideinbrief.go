@@ -24,8 +24,7 @@ func (t *Tx) GlideinInBrief(id corral.GlideinID) (corral.Glidein, error) {
 	if err != nil {
 		return corral.Glidein{}, err
 	}
-	var c conditions
-	c.add("id = ?", id)
+	c := where("id = ?", id)
 	list := []corral.Glidein{g}
 	err = t.addInBrief(list, c)
 	return list[0], err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // The history is append-only: it has an entry for each move of an object and for each other noteworthy event. Entries
@@ -32,8 +33,7 @@ var entries = table[corral.Entry]{
 // History returns one object's entries, oldest first, and none for an object that does not exist. The page's After is
 // the id of an entry.
 func (t *Tx) History(object string, id int64, page Page) ([]corral.Entry, error) {
-	var c conditions
-	c.add("object = ?", object)
+	c := where("object = ?", object)
 	c.add("object_id = ?", id)
 	c.page(page)
 	return entries.list(t, c)
@@ -49,10 +49,7 @@ func (t *Tx) HistoryAfter(id int64, limit int) ([]corral.Entry, error) {
 // HistorySpan returns the ids of the first and last entries of all histories, or zeros if there are none.
 func (t *Tx) HistorySpan() (first, last int64, err error) {
 	err = t.row("select coalesce(min(id), 0), coalesce(max(id), 0) from history", nil, &first, &last)
-	if err != nil {
-		return 0, 0, fmt.Errorf("reading the span of the history: %w", err)
-	}
-	return first, last, nil
+	return first, last, wrap.Errorf(err, "reading the span of the history")
 }
 
 // Log writes an entry about an event that did not change the object's state. The event is a short phrase, always the

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // A client that gets no answer repeats its request with the same Idempotency-Key. The answer is stored in the same
@@ -93,17 +94,11 @@ func (t *Tx) keep(key OnceKey, a Answer) error {
 			at_ms)
 		values (?, ?, ?, ?, ?, ?)`,
 		key.Actor, key.Key, key.Request, a.Status, body, t.now.UnixMilli())
-	if err != nil {
-		return fmt.Errorf("keeping the answer to key %q: %w", key.Key, err)
-	}
-	return nil
+	return wrap.Errorf(err, "keeping the answer to key %q", key.Key)
 }
 
 // HasAnswered reports whether an answer is stored under an actor's key, for any request.
 func (t *Tx) HasAnswered(actor, key string) (known bool, err error) {
 	err = t.row("select exists (select 1 from answers where actor = ? and key = ?)", []any{actor, key}, &known)
-	if err != nil {
-		return false, fmt.Errorf("looking up key %q: %w", key, err)
-	}
-	return known, nil
+	return known, wrap.Errorf(err, "looking up key %q", key)
 }

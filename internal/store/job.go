@@ -1,10 +1,10 @@
 package store
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // Some of the conditions below have partial indexes in the migrations. SQLite uses such an index only for a query
@@ -124,10 +124,7 @@ func (t *Tx) Load(site corral.SiteID) (l corral.Load, err error) {
 			count(*) filter (where state = 'RUNNING')
 		from jobs
 		where site_id = ? and kind = 'pilot' and `+liveJob, []any{site}, &l.Queued, &l.Running)
-	if err != nil {
-		return l, fmt.Errorf("counting attempts of site %d: %w", site, err)
-	}
-	return l, nil
+	return l, wrap.Errorf(err, "counting attempts of site %d", site)
 }
 
 // Job returns the job with this id.
@@ -147,10 +144,7 @@ func (t *Tx) Recorded(tag string) (yes bool, err error) {
 		select
 			exists (select 1 from jobs where tag = ?1)
 			or exists (select 1 from probes where tag = ?1)`, []any{tag}, &yes)
-	if err != nil {
-		return false, fmt.Errorf("looking for the job %s: %w", tag, err)
-	}
-	return yes, nil
+	return yes, wrap.Errorf(err, "looking for the job %s", tag)
 }
 
 // Jobs lists jobs.
@@ -207,14 +201,13 @@ func (t *Tx) AttemptsOverSince(site corral.SiteID, since time.Time) ([]corral.Jo
 
 // LoseHost records that a live attempt continues without one of its hosts: see corral.Job.LoseHost.
 func (t *Tx) LoseHost(id corral.JobID, l corral.LostHost) (corral.Job, error) {
-	j, _, err := jobs.change(t, id, func(j corral.Job) (corral.Job, []corral.Entry, error) {
+	return jobs.move(t, id, func(j corral.Job) (corral.Job, []corral.Entry, error) {
 		g, err := glideins.one(t, j.Glidein, "id = ?", j.Glidein)
 		if err != nil {
 			return j, nil, err
 		}
 		return j.LoseHost(l, g.Hosts, t.now)
 	})
-	return j, err
 }
 
 // MoveJob applies an event to a job and settles its glidein.
@@ -263,10 +256,9 @@ func (t *Tx) NoteWaits(id corral.JobID, why string) (corral.Job, error) {
 
 // NoteWorkers records that n workers of an attempt are registered: see corral.Job.NoteWorkers.
 func (t *Tx) NoteWorkers(id corral.JobID, n int) (corral.Job, error) {
-	j, _, err := jobs.change(t, id, func(j corral.Job) (corral.Job, []corral.Entry, error) {
+	return jobs.move(t, id, func(j corral.Job) (corral.Job, []corral.Entry, error) {
 		return j.NoteWorkers(n, t.now)
 	})
-	return j, err
 }
 
 // settleOwner settles the glidein of the attempt j, or updates the site's explanation for any other job.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
@@ -107,10 +108,7 @@ func (t *Tx) reservations(site corral.SiteID, each func(corral.GlideinID, corral
 			each(g, planOf(label), amount)
 			return err
 		})
-	if err != nil {
-		return fmt.Errorf("reading the reservations at site %d: %w", site, err)
-	}
-	return nil
+	return wrap.Errorf(err, "reading the reservations at site %d", site)
 }
 
 // Reservations returns the amounts promised to the live pilots of each plan at a site, whether billed or not.
@@ -199,10 +197,7 @@ func (t *Tx) holdings(of attemptsOf, each func(held)) error {
 			each(h)
 			return nil
 		})
-	if err != nil {
-		return fmt.Errorf("reading the holdings at site %d: %w", of.site, err)
-	}
-	return nil
+	return wrap.Errorf(err, "reading the holdings at site %d", of.site)
 }
 
 // Reserve promises each of a plan's pilots at a site an amount of the site's balance, in the unit of its price. Each

@@ -3,13 +3,13 @@ package store
 import (
 	"cmp"
 	"database/sql"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // An attempt continues without hosts that fail and reports them: the losses are recorded only in the jobs that lost
@@ -49,10 +49,7 @@ func (t *Tx) clearedNodes(site corral.SiteID) (map[string]time.Time, error) {
 		cleared[name] = until
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("listing nodes of site %d: %w", site, err)
-	}
-	return cleared, nil
+	return cleared, wrap.Errorf(err, "listing nodes of site %d", site)
 }
 
 // clearNode ignores the losses on a site's node up to a time, unless they are already ignored up to a later one.
@@ -61,10 +58,7 @@ func (t *Tx) clearNode(site corral.SiteID, name string, until time.Time) error {
 		insert into nodes (site_id, name, cleared_at_ms) values (?, ?, ?)
 		on conflict do update set cleared_at_ms = excluded.cleared_at_ms where excluded.cleared_at_ms > cleared_at_ms`,
 		site, name, at(&until))
-	if err != nil {
-		return fmt.Errorf("clearing node %s of site %d: %w", name, site, err)
-	}
-	return nil
+	return wrap.Errorf(err, "clearing node %s of site %d", name, site)
 }
 
 // NoteHosts records the times at which workers started on hosts of a site: these nodes work, regardless of earlier

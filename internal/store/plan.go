@@ -1,12 +1,12 @@
 package store
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 var plans = table[corral.Plan]{
@@ -57,16 +57,12 @@ const summary = `(select json_object('feasible', json(document -> '$.feasible'),
 // Plans lists plans, with a Summary in place of the document, which is long for a workflow of many tasks. The method
 // Plan returns the document.
 func (t *Tx) Plans(f Filter) ([]corral.Plan, error) {
-	var c conditions
-	c.filter(f)
-	return briefPlans(summary).list(t, c)
+	return briefPlans(summary).filtered(t, f)
 }
 
 // Provisioned lists the PROVISIONED plans, without their documents. The index uses exactly this condition.
 func (t *Tx) Provisioned() ([]corral.Plan, error) {
-	var c conditions
-	c.add("state = 'PROVISIONED'")
-	return briefPlans("(null)").list(t, c)
+	return briefPlans("(null)").list(t, where("state = 'PROVISIONED'"))
 }
 
 // Budgeted reports whether a plan has a budget, without reading its document.
@@ -74,10 +70,7 @@ func (t *Tx) Budgeted(id corral.PlanID) (yes bool, err error) {
 	term, of := t.seesOwner("owner")
 	err = t.row("select json_valid(document) and document -> '$.goal.budget' is not null from plans where id = ? and "+
 		term, append([]any{id}, of...), &yes)
-	if err != nil {
-		return false, fmt.Errorf("looking for the budget of plan %d: %w", id, err)
-	}
-	return yes, nil
+	return yes, wrap.Errorf(err, "looking for the budget of plan %d", id)
 }
 
 // PlanRow returns the plan with this id, DELETED or not, without its document.
@@ -107,16 +100,12 @@ func (t *Tx) PilotsOf(plan corral.PlanID) (all, live int, err error) {
 			count(*) filter (where `+liveGlidein+`)
 		from glideins
 		where `+labelledPlan+` = ? and `+term, append([]any{strconv.FormatInt(int64(plan), 10)}, of...), &all, &live)
-	if err != nil {
-		return 0, 0, fmt.Errorf("counting the pilots of plan %d: %w", plan, err)
-	}
-	return all, live, nil
+	return all, live, wrap.Errorf(err, "counting the pilots of plan %d", plan)
 }
 
 // MovePlan applies move to a plan.
 func (t *Tx) MovePlan(id corral.PlanID, move corral.PlanMove, reason string) (corral.Plan, error) {
-	p, _, err := plans.change(t, id, func(p corral.Plan) (corral.Plan, []corral.Entry, error) {
+	return plans.move(t, id, func(p corral.Plan) (corral.Plan, []corral.Entry, error) {
 		return p.Apply(move, reason, t.now)
 	})
-	return p, err
 }

@@ -1,10 +1,10 @@
 package store
 
 import (
-	"database/sql"
 	"fmt"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // The workers of an attempt join an HTCondor pool with a token. The table stores not the token but its id and expiry
@@ -24,10 +24,7 @@ func (t *Tx) AddPoolToken(p corral.PoolToken) error {
 		insert into pool_tokens (id, cluster_id, job_id, ends_at_ms) values (?, ?, ?, ?)
 		on conflict (id) do update set ends_at_ms = excluded.ends_at_ms`,
 		p.ID, p.Cluster, p.Attempt, at(&p.EndsAt))
-	if err != nil {
-		return fmt.Errorf("noting a pool's token: %w", err)
-	}
-	return nil
+	return wrap.Errorf(err, "noting a pool's token")
 }
 
 // PoolTokensWaiting lists the tokens of a site's queued attempts, the first to expire first.
@@ -46,18 +43,13 @@ func (t *Tx) PoolTokensOver(cluster corral.ClusterID) ([]corral.PoolToken, error
 
 // poolTokens lists tokens, each joined with its attempt.
 func (t *Tx) poolTokens(which string, args ...any) ([]corral.PoolToken, error) {
-	var tokens []corral.PoolToken
 	query := `
 		select pool_tokens.id, cluster_id, job_id, ends_at_ms
 		from pool_tokens
 		join jobs on jobs.id = job_id` + which
-	err := t.rows(query, args, func(rows *sql.Rows) error {
-		var p corral.PoolToken
-		err := rows.Scan(&p.ID, &p.Cluster, &p.Attempt, at(&p.EndsAt))
-		tokens = append(tokens, p)
-		return err
+	return collect(t, query, args, func(p *corral.PoolToken) []any {
+		return []any{&p.ID, &p.Cluster, &p.Attempt, at(&p.EndsAt)}
 	})
-	return tokens, err
 }
 
 // RevokedPoolToken records that the pool has revoked the token.

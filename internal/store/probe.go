@@ -1,10 +1,8 @@
 package store
 
 import (
-	"database/sql"
-	"fmt"
-
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // A probe is a short job that examines a site and belongs to no glidein. Its tag is recorded before the job is
@@ -20,22 +18,14 @@ func (t *Tx) AddProbe(site corral.SiteID, tag string) error {
 	if s.State != corral.SiteReady {
 		return corral.Errorf(corral.Conflict, "site %s is %s, not %s", s.Name, s.State, corral.SiteReady)
 	}
-	if _, err := t.exec("insert into probes (tag, site_id) values (?, ?)", tag, site); err != nil {
-		return fmt.Errorf("noting a probe: %w", err)
-	}
-	return nil
+	_, err = t.exec("insert into probes (tag, site_id) values (?, ?)", tag, site)
+	return wrap.Errorf(err, "noting a probe")
 }
 
 // Probes lists the tags of the probes at a site that may still exist there.
 func (t *Tx) Probes(site corral.SiteID) ([]string, error) {
-	var tags []string
-	err := t.rows("select tag from probes where site_id = ? order by tag", []any{site}, func(rows *sql.Rows) error {
-		var tag string
-		err := rows.Scan(&tag)
-		tags = append(tags, tag)
-		return err
-	})
-	return tags, err
+	const query = "select tag from probes where site_id = ? order by tag"
+	return collect(t, query, []any{site}, func(tag *string) []any { return []any{tag} })
 }
 
 // RemoveProbe records that nothing is left of a probe.

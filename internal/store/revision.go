@@ -1,10 +1,10 @@
 package store
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 var revisions = table[corral.Revision]{
@@ -58,10 +58,8 @@ func (t *Tx) Revisions(id corral.PlanID, p Page) ([]corral.Revision, error) {
 // LatestRevision returns the number of a plan's latest revision, or 0 if it has none.
 func (t *Tx) LatestRevision(id corral.PlanID) (number int, err error) {
 	const query = "select coalesce(max(number), 0) from plan_revisions where plan_id = ?"
-	if err := t.row(query, []any{id}, &number); err != nil {
-		return 0, fmt.Errorf("counting the revisions of plan %d: %w", id, err)
-	}
-	return number, nil
+	err = t.row(query, []any{id}, &number)
+	return number, wrap.Errorf(err, "counting the revisions of plan %d", id)
 }
 
 // NoteNews adds an entry to a run's history with news about its expected end.

@@ -194,9 +194,8 @@ func (d *DB) heedList(ctx context.Context) error {
 		if err != nil {
 			return err // unreachable: strings
 		}
-		var c conditions
-		c.add("state = 'VALID' and digest in (select value from json_each(?))", string(text))
-		back, err := tokens.list(t, c)
+		const listed = "state = 'VALID' and digest in (select value from json_each(?))"
+		back, err := tokens.list(t, where(listed, string(text)))
 		for _, k := range back {
 			if err == nil {
 				_, err = t.RevokeToken(k.ID, listedReason)
@@ -216,9 +215,7 @@ func (d *DB) heedList(ctx context.Context) error {
 
 // listRevoked adds all REVOKED tokens to the list.
 func (t *Tx) listRevoked() error {
-	var c conditions
-	c.add("state = 'REVOKED'")
-	all, err := tokens.list(t, c)
+	all, err := tokens.list(t, where("state = 'REVOKED'"))
 	for _, k := range all {
 		if !t.revoked.has(k.Digest) {
 			t.list(k.Digest, strconv.FormatInt(int64(k.ID), 10))
@@ -275,7 +272,7 @@ func MergeRevoked(into, from string) error {
 		seen[line] = true
 		return twice
 	})
-	return replace(into, strings.Join(all, "\n")+"\n")
+	return atomicfile.Keep(into, []byte(strings.Join(all, "\n")+"\n"), 0o600)
 }
 
 // timeOf returns the time of a line. All times have the same format, so they can be compared as text.
@@ -283,20 +280,4 @@ func timeOf(line string) string {
 	_, rest, _ := strings.Cut(line, " ")
 	at, _, _ := strings.Cut(rest, " ")
 	return at
-}
-
-// replace atomically replaces a file and syncs it to the disk.
-func replace(name, text string) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".revoked-") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return atomicfile.SyncFolder(filepath.Dir(name))
 }

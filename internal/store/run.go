@@ -101,10 +101,9 @@ func (t *Tx) Runs(f RunFilter) ([]corral.Run, error) {
 
 // MoveRun applies move to a run.
 func (t *Tx) MoveRun(id corral.RunID, move corral.RunMove, reason string) (corral.Run, error) {
-	r, _, err := runs.change(t, id, func(r corral.Run) (corral.Run, []corral.Entry, error) {
+	return runs.move(t, id, func(r corral.Run) (corral.Run, []corral.Entry, error) {
 		return r.Apply(move, reason, t.now)
 	})
-	return r, err
 }
 
 // SetRun stores the numbers of tasks by state and, unless it is nil, the report. Only a run that is over can have a

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
 // A schedule that is too long for its plan's document is stored in a file beside the database, named after the plan's
@@ -36,7 +37,7 @@ func (d *DB) NewSchedule(write func(io.Writer) error) (s *Schedule, err error) {
 	if err := os.MkdirAll(d.schedules, 0o700); err != nil {
 		return nil, err
 	}
-	if err := syncFolder(filepath.Dir(d.schedules)); err != nil {
+	if err := atomicfile.SyncFolder(filepath.Dir(d.schedules)); err != nil {
 		return nil, err
 	}
 	f, err := os.CreateTemp(d.schedules, "*"+newSuffix) // mode 0600
@@ -59,17 +60,7 @@ func (s *Schedule) Keep(_ *Tx, p corral.Plan) error {
 	if err := os.Rename(s.file, s.db.scheduleFile(p.Digest)); err != nil {
 		return err
 	}
-	return syncFolder(s.db.schedules)
-}
-
-// syncFolder syncs a folder's directory entries to the disk; without it a renamed file could be missing after a
-// crash.
-func syncFolder(name string) error {
-	dir, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return atomicfile.SyncFolder(s.db.schedules)
 }
 
 // Discard removes the schedule. If a failed transaction had called Keep, the file already has its final name, which

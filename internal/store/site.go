@@ -1,6 +1,8 @@
 package store
 
 import (
+	"cmp"
+
 	"github.com/corral-pilot/corral"
 )
 
@@ -55,9 +57,7 @@ func (t *Tx) CreateSite(s corral.Site) (corral.Site, error) {
 	if err := t.FreeSiteName(s.Owner, s.Name); err != nil {
 		return corral.Site{}, err
 	}
-	if s.HeadBatch == "" {
-		s.HeadBatch = corral.ForkBatch
-	}
+	s.HeadBatch = cmp.Or(s.HeadBatch, corral.ForkBatch)
 	s.ID, s.State, s.Reason, s.CreatedAt, s.UpdatedAt = 0, corral.SiteNew, "", t.now, t.now
 	return sites.create(t, s, string(s.State))
 }
@@ -99,8 +99,7 @@ func (t *Tx) Sites(f Filter) ([]corral.Site, error) {
 // result must not appear in the answer to a request.
 func (t *Tx) SitesAt(contact string) (at []corral.Site, err error) {
 	err = everywhere(t, func(all *Tx) error {
-		var c conditions
-		c.add("contact = ?", contact)
+		c := where("contact = ?", contact)
 		c.filter(Filter{})
 		at, err = sites.list(all, c)
 		return err
@@ -111,15 +110,13 @@ func (t *Tx) SitesAt(contact string) (at []corral.Site, err error) {
 // SitesToServe lists the sites that may still need work: those that are not DELETED, and DELETED ones that left jobs
 // behind.
 func (t *Tx) SitesToServe() ([]corral.Site, error) {
-	var c conditions
-	c.add("(state <> 'DELETED' or id in (select site_id from jobs where " + liveJob + "))")
-	return sites.list(t, c)
+	return sites.list(t, where("(state <> 'DELETED' or id in (select site_id from jobs where "+liveJob+"))"))
 }
 
 // MoveSite applies move to a site. It also settles the site's live glideins, because their state depends on the
 // site's.
 func (t *Tx) MoveSite(id corral.SiteID, move corral.SiteMove, reason string) (corral.Site, error) {
-	s, _, err := sites.change(t, id, func(s corral.Site) (corral.Site, []corral.Entry, error) {
+	s, err := sites.move(t, id, func(s corral.Site) (corral.Site, []corral.Entry, error) {
 		return s.Apply(move, reason, t.now)
 	})
 	if err != nil {

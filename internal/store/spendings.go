@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
@@ -47,10 +48,7 @@ func (t *Tx) sums(site corral.Site) (spent map[corral.PlanID]cost.Spending, ok b
 			spent[plan] = s
 			return err
 		})
-	if err != nil {
-		return nil, false, fmt.Errorf("reading the spendings at site %d: %w", site.ID, err)
-	}
-	return spent, true, nil
+	return spent, true, wrap.Errorf(err, "reading the spendings at site %d", site.ID)
 }
 
 // sumUp adds the cost of the attempts at a site that have ended since the last call. If the terms have changed, it
@@ -88,10 +86,7 @@ func (t *Tx) sumUp(id corral.SiteID) error {
 		update jobs
 		set summed = 1
 		where site_id = ? and kind = 'pilot' and started_at_ms is not null and summed = 0 and state = 'ENDED'`, id)
-	if err != nil {
-		return fmt.Errorf("marking attempts at site %d as summed: %w", id, err)
-	}
-	return nil
+	return wrap.Errorf(err, "marking attempts at site %d as summed", id)
 }
 
 // addSpending adds to a plan's sum at a site.
@@ -113,10 +108,7 @@ func (t *Tx) addSpending(site corral.SiteID, plan corral.PlanID, s cost.Spending
 			used_ms = used_ms + excluded.used_ms,
 			billed_ms = billed_ms + excluded.billed_ms`,
 		site, plan, s.Used, s.Billed, ms(s.UsedHours), ms(s.BilledHours))
-	if err != nil {
-		return fmt.Errorf("adding the spendings of plan %d at site %d: %w", plan, site, err)
-	}
-	return nil
+	return wrap.Errorf(err, "adding the spendings of plan %d at site %d", plan, site)
 }
 
 // forgetSums resets the sums of a site and stores its present terms with them.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // A table binds one SQL table to the type of its rows. One list of columns, for reading and for writing, maps them to
@@ -118,6 +119,12 @@ func (tb table[T]) change(t *Tx, id any, ask rule[T]) (row T, changed bool, err 
 	return row, true, tb.save(t, row, lines...)
 }
 
+// move is change for callers that do not need to know whether the row has changed.
+func (tb table[T]) move(t *Tx, id any, ask rule[T]) (T, error) {
+	row, _, err := tb.change(t, id, ask)
+	return row, err
+}
+
 // set lets fn change the row with this id without a history entry.
 func (tb table[T]) set(t *Tx, id any, fn func(*T) error) (T, error) {
 	row, err := tb.one(t, id, "id = ?", id)
@@ -184,10 +191,7 @@ func (tb table[T]) one(t *Tx, called any, where string, args ...any) (T, error) 
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, corral.NoSuch(tb.noun, called)
 	}
-	if err != nil {
-		return row, fmt.Errorf("reading %s %v: %w", tb.noun, called, err)
-	}
-	return row, nil
+	return row, wrap.Errorf(err, "reading %s %v", tb.noun, called)
 }
 
 // filtered returns the rows that f selects.
@@ -199,15 +203,8 @@ func (tb table[T]) filtered(t *Tx, f Filter) ([]T, error) {
 
 // list returns the rows that c selects, in c's order.
 func (tb table[T]) list(t *Tx, c conditions) ([]T, error) {
-	var list []T
 	from, seen := tb.seen(t)
 	query := "select " + namesOf(tb.columns(new(T))) + " from " + from + c.clause()
-	err := t.rows(query, append(seen, c.args...), func(rows *sql.Rows) error {
-		list = append(list, *new(T))
-		return rows.Scan(fieldsOf(tb.columns(&list[len(list)-1]))...)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("listing %s: %w", tb.name, err)
-	}
-	return list, nil
+	list, err := collect(t, query, append(seen, c.args...), func(row *T) []any { return fieldsOf(tb.columns(row)) })
+	return list, wrap.Errorf(err, "listing %s", tb.name)
 }

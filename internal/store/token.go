@@ -135,8 +135,7 @@ func (t *Tx) RevokeToken(id corral.TokenID, reason string) (corral.Token, error)
 		return k, err
 	}
 	return k, everywhere(t, func(all *Tx) error {
-		var c conditions
-		c.add(descendants, id)
+		c := where(descendants, id)
 		c.add("state = 'VALID'")
 		made, err := tokens.list(all, c)
 		for _, child := range made {

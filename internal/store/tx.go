@@ -88,6 +88,15 @@ func (t *Tx) rows(query string, args []any, scan func(*sql.Rows) error) error {
 	return t.fail(rows.Err())
 }
 
+// collect returns a T for each row of a query's result. fields returns the fields of a T in the order of the columns.
+func collect[T any](t *Tx, query string, args []any, fields func(*T) []any) (list []T, err error) {
+	err = t.rows(query, args, func(rows *sql.Rows) error {
+		list = append(list, *new(T))
+		return rows.Scan(fields(&list[len(list)-1])...)
+	})
+	return list, err
+}
+
 // fail records a database error and returns it, as Unavailable if it may be temporary. The record keeps Write from
 // committing: otherwise a caller that continues after a database error would leave half of a change.
 func (t *Tx) fail(err error) error {

@@ -7,6 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/decide/usage"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // The time that attempts held follows from their rows. The time that tasks used is in the journals of runs, which may
@@ -94,18 +95,14 @@ func (t *Tx) Holdings(w usage.Window) ([]usage.Attempt, error) {
 			all = append(all, a)
 			return err
 		})
-	if err != nil {
-		return nil, fmt.Errorf("reading the pilots' holdings: %w", err)
-	}
-	return all, nil
+	return all, wrap.Errorf(err, "reading the pilots' holdings")
 }
 
 // Work returns the tasks' usage in the hours of a window, by run and attempt.
 func (t *Tx) Work(w usage.Window) ([]usage.Work, error) {
 	from, to := w.Hours()
-	var all []usage.Work
 	term, of := t.seesOwner("runs.owner")
-	err := t.rows(`
+	all, err := collect(t, `
 		select
 			job_id,
 			runs.owner,
@@ -119,14 +116,8 @@ func (t *Tx) Work(w usage.Window) ([]usage.Work, error) {
 		left join sites on sites.id = jobs.site_id
 		where hour >= ? and hour < ? and `+term+`
 		group by run_id, job_id`,
-		append([]any{from, to}, of...), func(rows *sql.Rows) error {
-			var v usage.Work
-			err := rows.Scan(&v.Attempt, &v.User, &v.Site, &v.Workflow, &v.Used, &v.Lost)
-			all = append(all, v)
-			return err
+		append([]any{from, to}, of...), func(v *usage.Work) []any {
+			return []any{&v.Attempt, &v.User, &v.Site, &v.Workflow, &v.Used, &v.Lost}
 		})
-	if err != nil {
-		return nil, fmt.Errorf("reading the tasks' usage: %w", err)
-	}
-	return all, nil
+	return all, wrap.Errorf(err, "reading the tasks' usage")
 }

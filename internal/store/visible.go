@@ -42,8 +42,7 @@ func (t *Tx) seesOwner(column string) (term string, args []any) {
 // caller's own object takes precedence. An administrator without an object of that name gets the only match; if there
 // are several, the result is a Conflict error that asks for an id.
 func named[T any](t *Tx, tb table[T], name string, owner func(T) string) (T, error) {
-	var c conditions
-	c.add("name = ?", name)
+	c := where("name = ?", name)
 	c.filter(Filter{})
 	rows, err := tb.list(t, c)
 	if err == nil && len(rows) == 0 {

@@ -87,8 +87,7 @@ func refusedLogin(err error) error {
 
 // answered gives a permanent refusal the kind that Open documents.
 func answered(err error) error {
-	var reply *textproto.Error
-	if errors.As(err, &reply) && reply.Code >= 500 {
+	if reply, ok := errors.AsType[*textproto.Error](err); ok && reply.Code >= 500 {
 		return corral.Errorf(corral.Failed, "server replied %d %s", reply.Code, reply.Msg)
 	}
 	return err

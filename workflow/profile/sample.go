@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/workflow"
 )
 
@@ -40,10 +41,7 @@ func (s *Sample) validate() error {
 	if s.Values.set == 0 {
 		return fmt.Errorf("task %.100q of run %.100q: nothing was measured", s.ID, s.Run)
 	}
-	if err := s.Values.validate(); err != nil {
-		return fmt.Errorf("task %.100q of run %.100q: %w", s.ID, s.Run, err)
-	}
-	return nil
+	return wrap.Errorf(s.Values.validate(), "task %.100q of run %.100q", s.ID, s.Run)
 }
 
 // maxName is the maximum length of the name of a transformation in bytes.

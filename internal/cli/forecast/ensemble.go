@@ -110,9 +110,7 @@ func (in EnsembleRequest) simulate(e ensemble.Ensemble, terms ensemble.Terms) *E
 	out.Makespan, out.WithLate = corral.Seconds(outcome.Makespan), corral.Seconds(outcome.Last)
 	out.Losses = Losses{outcome.Killed, outcome.Failed, corral.Seconds(outcome.Lost)}
 	out.Schedule = outcome.Ran
-	if out.Completed == "" {
-		out.Completed = outcome.Completed
-	}
+	out.Completed = cmp.Or(out.Completed, outcome.Completed)
 	for k, w := range e {
 		o := WorkflowOutcome{Name: w.Name, Tasks: len(w.Tasks), Completed: out.Completed[k] == '1'}
 		if o.Reason = outcome.Reasons[k]; !o.Completed && o.Reason == "" {

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"runtime"
 	"sync"
 	"time"
@@ -37,9 +38,7 @@ func PlayGrid(e ensemble.Ensemble, in EnsembleRequest, points int) ([]Cell, erro
 	if top.Budget.Unit == "" {
 		top.Budget = terms.Amount(max(b.MostBudget, terms.Price))
 	}
-	if top.Deadline == 0 {
-		top.Deadline = corral.Seconds(b.MostDeadline)
-	}
+	top.Deadline = cmp.Or(top.Deadline, corral.Seconds(b.MostDeadline))
 	if err := top.check(terms.Unit); err != nil {
 		return nil, err
 	}

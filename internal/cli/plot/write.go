@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // A Format is the encoding of a picture.
@@ -70,10 +71,8 @@ func Write(w io.Writer, f Format, figures ...Figure) error {
 	if _, err := to.WriteTo(&drawn); err != nil {
 		return fmt.Errorf("drawing: %w", err)
 	}
-	if _, err := w.Write(withFonts(f, drawn.Bytes())); err != nil {
-		return fmt.Errorf("writing a picture: %w", err)
-	}
-	return nil
+	_, err := w.Write(withFonts(f, drawn.Bytes()))
+	return wrap.Errorf(err, "writing a picture")
 }
 
 // withFonts replaces the fonts in SVG, because the font with which texts were measured is not available everywhere; the

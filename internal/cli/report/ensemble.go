@@ -11,6 +11,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/cli/plot"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
@@ -158,8 +159,5 @@ func (r *EnsembleReport) Write(w io.Writer) error {
 		}
 		view.Pictures = append(view.Pictures, drawn)
 	}
-	if err := pages.ExecuteTemplate(w, "ensemble.html", view); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return nil
+	return wrap.Errorf(pages.ExecuteTemplate(w, "ensemble.html", view), "writing the report")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/cli/plot"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 //go:embed *.html
@@ -74,10 +75,7 @@ func (r *Report) Write(w io.Writer) error {
 			return err
 		}
 	}
-	if err := pages.ExecuteTemplate(w, "page.html", view); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return nil
+	return wrap.Errorf(pages.ExecuteTemplate(w, "page.html", view), "writing the report")
 }
 
 // Figures returns the pictures of the page.
@@ -157,8 +155,5 @@ func (r *RunReport) Write(w io.Writer) error {
 			return err
 		}
 	}
-	if err := pages.ExecuteTemplate(w, "run.html", view); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return nil
+	return wrap.Errorf(pages.ExecuteTemplate(w, "run.html", view), "writing the report")
 }

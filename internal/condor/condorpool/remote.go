@@ -54,8 +54,7 @@ func (r remote) meet(ctx context.Context) (version string, err error) {
 
 // unmet returns the error for a collector that did not answer a query.
 func (r remote) unmet(err error) error {
-	var refused *condor.Refused
-	if errors.As(err, &refused) {
+	if _, ok := errors.AsType[*condor.Refused](err); ok {
 		return fmt.Errorf("the collector %s refuses the token: %w", r.c.Collector, err)
 	}
 	return fmt.Errorf("the collector %s does not answer: %w", r.c.Collector, err)

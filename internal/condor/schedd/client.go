@@ -106,8 +106,7 @@ func (c Client) rm(ctx context.Context, which []string) error {
 
 // unlessRefused returns nil for a refusal, which means that the job does not exist, so that no action is needed.
 func unlessRefused(err error) error {
-	var no *condor.Refused
-	if errors.As(err, &no) {
+	if _, ok := errors.AsType[*condor.Refused](err); ok {
 		return nil
 	}
 	return err

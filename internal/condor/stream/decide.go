@@ -246,9 +246,7 @@ func (w *World) fitting(h host) (need corral.Resources, some bool) {
 		if !some {
 			need, some = c.Needs.Resources, true
 		}
-		if need.GPUs == 0 {
-			need.GPUs = c.Needs.GPUs
-		}
+		need.GPUs = cmp.Or(need.GPUs, c.Needs.GPUs)
 	}
 	return need, some || len(w.Waiting) == 0
 }

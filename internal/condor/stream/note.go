@@ -14,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 	"github.com/corral-pilot/corral/internal/kit/input"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // A note holds the data that the next corrald needs to find a stream's worker jobs. It is on disk before the first
@@ -43,10 +44,7 @@ func (n *note) recall() error {
 	if err == nil && (n.Name == "" || n.Token == "") {
 		err = errors.New("it has no name or token")
 	}
-	if err != nil {
-		return fmt.Errorf("reading %s, which names worker jobs in HTCondor: %w", n.path, err)
-	}
-	return nil
+	return wrap.Errorf(err, "reading %s, which names worker jobs in HTCondor", n.path)
 }
 
 // reserve reserves numbers for worker jobs and returns the first number. The reservation is on disk when reserve

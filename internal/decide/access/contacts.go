@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -118,9 +119,7 @@ func special(ip netip.Addr) bool {
 
 // Check refuses a contact by its text. The address of a name is checked when corrald connects to it.
 func (c Contacts) Check(field, host string, port int) error {
-	if port == 0 {
-		port = sshPort
-	}
+	port = cmp.Or(port, sshPort)
 	if ip, err := netip.ParseAddr(host); err == nil {
 		if c.Allows(host, netip.AddrPortFrom(ip, uint16(port)), nil) {
 			return nil

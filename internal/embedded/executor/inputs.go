@@ -10,6 +10,7 @@ import (
 
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // Inputs are links into D/data, which may link to files of the user, because a link costs nothing. A task that writes
@@ -95,10 +96,7 @@ func (d TaskDir) copyIn(name string) (st syscall.Stat_t, err error) {
 	if err = atomicfile.Copy(from, to); err == nil {
 		err = syscall.Stat(to, &st)
 	}
-	if err != nil {
-		return st, fmt.Errorf("copying input %q: %w", name, err)
-	}
-	return st, nil
+	return st, wrap.Errorf(err, "copying input %q", name)
 }
 
 // dropCopies removes the copies of a completed task's inputs, which are not needed any more. Folders are kept, and so
@@ -131,10 +129,8 @@ func (d TaskDir) link(name string) (st syscall.Stat_t, err error) {
 	if err := syscall.Symlink(up+DataDir+"/"+name, at); err != nil && err != syscall.EEXIST {
 		return st, fmt.Errorf("linking input %q: %w", name, err)
 	}
-	if err := syscall.Stat(at, &st); err != nil {
-		return st, fmt.Errorf("input %q is missing: %w", name, err)
-	}
-	return st, nil
+	err = syscall.Stat(at, &st)
+	return st, wrap.Errorf(err, "input %q is missing", name)
 }
 
 // changed returns the names of linked inputs that have changed, up to a limit: the task has probably written to them.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // Names in the directories of runs and attempts.
@@ -124,10 +125,7 @@ func (d TaskDir) parents(name string) error {
 	if !strings.Contains(name, "/") {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(d.Path+"/"+name), 0o777); err != nil {
-		return fmt.Errorf("making the directory of %q: %w", name, err)
-	}
-	return nil
+	return wrap.Errorf(os.MkdirAll(filepath.Dir(d.Path+"/"+name), 0o777), "making the directory of %q", name)
 }
 
 // create opens a new file of the task for writing without following links: an input is a link, and must not be written
@@ -138,10 +136,7 @@ func (d TaskDir) create(name string) (int, error) {
 	}
 	const mode = syscall.O_WRONLY | syscall.O_CREAT | syscall.O_TRUNC | syscall.O_NOFOLLOW | syscall.O_CLOEXEC
 	fd, err := syscall.Openat(d.at, d.name+"/"+name, mode, 0o666)
-	if err != nil {
-		return -1, fmt.Errorf("creating %q: %w", name, err)
-	}
-	return fd, nil
+	return fd, wrap.Errorf(err, "creating %q", name)
 }
 
 // stdio opens the task's standard input, output and error; null is used as stdin if the task names no file.

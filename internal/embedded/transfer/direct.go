@@ -17,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/internal/embedded/executor"
 	"github.com/corral-pilot/corral/internal/embedded/wire"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // A Direct is a parcel without a folder of its own: its files are sent from their original places.
@@ -156,10 +157,8 @@ func Fetched(c *wire.Conn, dir string) (bytes int64, err error) {
 	u := unloading{conn: c, file: JobFile, folder: InDir, most: -1}
 	trouble, err := u.take(func(text []byte) (string, []item, error) {
 		var p sentInputs
-		if err := json.Unmarshal(text, &p); err != nil {
-			return "", nil, fmt.Errorf("reading the parcel's description: %w", err)
-		}
-		return dir, p.Inputs, nil
+		err := json.Unmarshal(text, &p)
+		return dir, p.Inputs, wrap.Errorf(err, "reading the parcel's description")
 	})
 	if err == nil && trouble != nil {
 		err = corral.Errorf(corral.Failed, "receiving inputs: %w", trouble)
@@ -297,8 +296,5 @@ func (i *item) land(r io.Reader, h *tar.Header, root *os.Root) error {
 	} else {
 		err = write(root, i.Name, os.O_EXCL, h.FileInfo(), r)
 	}
-	if err != nil {
-		return fmt.Errorf("receiving %q: %w", i.Name, err)
-	}
-	return nil
+	return wrap.Errorf(err, "receiving %q", i.Name)
 }

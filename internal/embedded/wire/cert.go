@@ -16,6 +16,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // certFile contains the certificate and key of the worker port, in PEM, in the directory that its owner chose.
@@ -27,10 +29,7 @@ func LoadOrCreateCertificate(dir string) (tls.Certificate, error) {
 	path := filepath.Join(dir, certFile)
 	if pair, err := os.ReadFile(path); err == nil {
 		cert, err := tls.X509KeyPair(pair, pair)
-		if err != nil {
-			return tls.Certificate{}, fmt.Errorf("reading worker port's certificate %s: %w", path, err)
-		}
-		return cert, nil
+		return cert, wrap.Errorf(err, "reading worker port's certificate %s", path)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return tls.Certificate{}, fmt.Errorf("reading worker port's certificate: %w", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // topDir is the kernel's FS_TOPDIR_FL, which is missing in package unix; chattr(1) calls it T.
@@ -47,8 +49,5 @@ func inFlags(dir string, do func(fd, flags int) error) error {
 	if err == nil {
 		err = do(int(f.Fd()), flags)
 	}
-	if err != nil {
-		return fmt.Errorf("flags of %s: %w", dir, err)
-	}
-	return nil
+	return wrap.Errorf(err, "flags of %s", dir)
 }

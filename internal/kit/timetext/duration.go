@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // Forms names the accepted forms of durations, for messages and help texts.
@@ -73,10 +75,7 @@ func withUnit(text string) (time.Duration, error) {
 	for _, form := range []*regexp.Regexp{days, hours} {
 		if m := form.FindStringSubmatch(text); m != nil {
 			d, err := fields(m[1:])
-			if err != nil {
-				return 0, fmt.Errorf("%q is not a duration: %w", short(text), err)
-			}
-			return d, nil
+			return d, wrap.Errorf(err, "%q is not a duration", short(text))
 		}
 	}
 	d, err := time.ParseDuration(text)

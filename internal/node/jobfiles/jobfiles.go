@@ -19,6 +19,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // Names of files in a job's directory.
@@ -174,10 +175,7 @@ func WriteReport(dir string, r Report) error {
 	if err != nil {
 		return err // unreachable: all values of a Report can be encoded
 	}
-	if err := atomicfile.Replace(filepath.Join(dir, ReportFile), b, 0o600); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	return nil
+	return wrap.Errorf(atomicfile.Replace(filepath.Join(dir, ReportFile), b, 0o600), "write report")
 }
 
 // MaxReason limits the length of a report's reason, in bytes; a longer reason is truncated.

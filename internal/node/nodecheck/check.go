@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 const (
@@ -31,10 +33,8 @@ func Check(scratch string, memoryMiB int) error {
 		return fmt.Errorf("disk of %s: %w", scratch, err)
 	}
 	have, err := MemoryMiB(os.DirFS("/"))
-	if err = checkAtLeast(have, memoryMiB, err); err != nil {
-		return fmt.Errorf("memory: %w", err)
-	}
-	return nil
+	err = checkAtLeast(have, memoryMiB, err)
+	return wrap.Errorf(err, "memory")
 }
 
 // CheckClock checks a node's clock; offset is the time by which corrald's clock is ahead of it, which may be negative.

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // leaseDir in a job's directory belongs to the only supervisor that may start workers, and holderFile in it identifies
@@ -49,10 +51,7 @@ func takeLease(dir string, h holder) error {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(lease, holderFile), b, 0o600)
 	}
-	if err != nil {
-		return fmt.Errorf("take the lease: %w", err)
-	}
-	return nil
+	return wrap.Errorf(err, "take the lease")
 }
 
 // describeHolder describes the holder of a lease, so that users can find the process.

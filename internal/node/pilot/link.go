@@ -10,6 +10,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/embedded/wire"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // A LinkConfig specifies how a pilot connects to its dispatcher.
@@ -93,19 +94,14 @@ func (l *Link) Commands() <-chan corral.Ask { return l.commands }
 // until ctx ends.
 func (l *Link) Report(ctx context.Context, phase, reason string) error {
 	_, err := l.ask(ctx, &wire.Message{Type: wire.TypeReport, Phase: phase, Reason: wire.Clip(reason)})
-	if err != nil {
-		return fmt.Errorf("report %q was not recorded: %w", phase, err)
-	}
-	return nil
+	return wrap.Errorf(err, "report %q was not recorded", phase)
 }
 
 // LoseHost reports that the attempt continues without a host and waits until this is recorded, like Report.
 func (l *Link) LoseHost(ctx context.Context, lost corral.LostHost) error {
 	lost.Why = wire.Clip(lost.Why)
-	if _, err := l.ask(ctx, &wire.Message{Type: wire.TypeLost, Lost: &lost}); err != nil {
-		return fmt.Errorf("the loss was not recorded (%s): %w", lost, err)
-	}
-	return nil
+	_, err := l.ask(ctx, &wire.Message{Type: wire.TypeLost, Lost: &lost})
+	return wrap.Errorf(err, "the loss was not recorded (%s)", lost)
 }
 
 // CallBack makes the dispatcher's machine dial addresses, and returns the address that was reached. Each address is the

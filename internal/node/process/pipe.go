@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral/internal/decide/attempt"
 	"github.com/corral-pilot/corral/internal/kit/retry"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // mark is the line after which words begin: on another node, login shells and prologues may print text before it.
@@ -145,10 +145,7 @@ func supervisorConn() (net.Conn, error) {
 	file := os.NewFile(supervisorFD, "supervisor")
 	defer file.Close()
 	conn, err := net.FileConn(file)
-	if err != nil {
-		return nil, fmt.Errorf("only pilot run starts workers: %w", err)
-	}
-	return conn, nil
+	return conn, wrap.Errorf(err, "only pilot run starts workers")
 }
 
 // obey handles the supervisor's messages until one asks the worker to leave, or the supervisor has ended.

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // A User is the user that a service runs as. The zero User is the user that started it.
@@ -75,10 +76,7 @@ func Find(name string) (User, error) {
 func ids(u *user.User) (uid, gid int, err error) {
 	uid, err1 := strconv.Atoi(u.Uid)
 	gid, err2 := strconv.Atoi(u.Gid)
-	if err := errors.Join(err1, err2); err != nil {
-		return 0, 0, fmt.Errorf("reading user %s: %w", u.Username, err)
-	}
-	return uid, gid, nil
+	return uid, gid, wrap.Errorf(errors.Join(err1, err2), "reading user %s", u.Username)
 }
 
 // Owner returns the name of the file's owner, or "" if the owner is the user of this process or the file does not
@@ -121,10 +119,7 @@ func (u User) Other() bool { return u.uid != 0 }
 // this.
 func (u User) Make(dir string) error {
 	if !u.Other() {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("creating directories: %w", err)
-		}
-		return nil
+		return wrap.Errorf(os.MkdirAll(dir, 0o700), "creating directories")
 	}
 	if err := u.mayEnter(filepath.Dir(dir)); err != nil {
 		return err
@@ -153,10 +148,7 @@ func (u User) take(dir string) error {
 	if already {
 		return fd.Chmod(0o700)
 	}
-	if err := errors.Join(fd.Chown(u.uid, u.gid), fd.Chmod(0o700)); err != nil {
-		return fmt.Errorf("giving a directory to %s: %w", u.Name, err)
-	}
-	return nil
+	return wrap.Errorf(errors.Join(fd.Chown(u.uid, u.gid), fd.Chmod(0o700)), "giving a directory to %s", u.Name)
 }
 
 // mayEnter returns an error if u may not enter a directory or its nearest existing ancestor. A shell that runs as u

@@ -41,6 +41,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/kit/version"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/internal/kit/xdg"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -272,8 +273,5 @@ func (w *writer) finish() error {
 	if err == nil {
 		_, err = w.tar.Write(text)
 	}
-	if err != nil {
-		return fmt.Errorf("writing the manifest: %w", err)
-	}
-	return nil
+	return wrap.Errorf(err, "writing the manifest")
 }

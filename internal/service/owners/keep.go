@@ -124,6 +124,18 @@ func (k *Keeper) write(ctx context.Context, o corral.Owner, event string, n int,
 	})
 }
 
+// each calls do for each of some objects.
+func each[ID any](ids []ID, do func(*store.Tx, ID) error) func(*store.Tx) error {
+	return func(tx *store.Tx) error {
+		for _, id := range ids {
+			if err := do(tx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // stop ends the objects that request others: tokens that a backup has restored, scales, ensembles, plans. It uses the
 // same functions as the corresponding verbs, so the result is the same: pilots of a scale or a plan are asked to
 // drain here, and are cancelled with all others a moment later.
@@ -140,38 +152,26 @@ func (k *Keeper) stop(ctx context.Context, o corral.Owner, s Step) error {
 			_, err := tx.RevokeTokens(o.Name, reason(o))
 			return err
 		}),
-		k.write(ctx, o, "end scales", len(s.Scales), func(tx *store.Tx) error {
-			for _, id := range s.Scales {
-				row, err := tx.Scale(id)
-				if err == nil {
-					err = scaling.Release(tx, row, reason(o))
-				}
-				if err != nil && corral.KindOf(err) != corral.NotFound {
-					return err
-				}
+		k.write(ctx, o, "end scales", len(s.Scales), each(s.Scales, func(tx *store.Tx, id corral.ClusterID) error {
+			row, err := tx.Scale(id)
+			if err == nil {
+				err = scaling.Release(tx, row, reason(o))
 			}
-			return nil
-		}),
-		k.write(ctx, o, "end ensembles", len(s.Ensembles), func(tx *store.Tx) error {
-			for _, id := range s.Ensembles {
-				if _, err := tx.MoveEnsemble(id, record.Stop, reason(o)); err != nil {
-					return err
-				}
+			if corral.KindOf(err) == corral.NotFound {
+				return nil
 			}
-			return nil
-		}),
-		k.write(ctx, o, "release plans", len(s.Plans), func(tx *store.Tx) error {
-			for _, id := range s.Plans {
-				p, err := tx.PlanRow(id)
-				if err == nil {
-					_, err = provision.Release(tx, p, reason(o))
-				}
-				if err != nil {
-					return err
-				}
+			return err
+		})),
+		k.write(ctx, o, "end ensembles", len(s.Ensembles), each(s.Ensembles, func(tx *store.Tx, id record.ID) error {
+			return store.Done(tx.MoveEnsemble(id, record.Stop, reason(o)))
+		})),
+		k.write(ctx, o, "release plans", len(s.Plans), each(s.Plans, func(tx *store.Tx, id corral.PlanID) error {
+			p, err := tx.PlanRow(id)
+			if err == nil {
+				_, err = provision.Release(tx, p, reason(o))
 			}
-			return nil
-		}))
+			return err
+		})))
 }
 
 // cancel ends runs and pilots. A run that ended meanwhile is not an error. The history entry follows the runs,
@@ -190,34 +190,21 @@ func (k *Keeper) cancel(ctx context.Context, o corral.Owner, s Step) error {
 	}
 	return errors.Join(append(errs,
 		k.write(ctx, o, "cancel runs", cancelled, func(*store.Tx) error { return nil }),
-		k.write(ctx, o, "remove glideins", len(s.Glideins), func(tx *store.Tx) error {
-			for _, id := range s.Glideins {
-				if _, err := tx.AskGlidein(id, corral.AskCancel, reason(o)); err != nil {
-					return err
-				}
-			}
-			return nil
-		}))...)
+		k.write(ctx, o, "remove glideins", len(s.Glideins),
+			each(s.Glideins, func(tx *store.Tx, id corral.GlideinID) error {
+				return store.Done(tx.AskGlidein(id, corral.AskCancel, reason(o)))
+			})))...)
 }
 
 // remove requests the removal of sites and clusters that are no longer needed. A site is removed by its cleanup job,
 // an embedded cluster is deleted at once, and an HTCondor pool is stopped by its keeper.
 func (k *Keeper) remove(ctx context.Context, o corral.Owner, s Step) error {
 	return errors.Join(
-		k.write(ctx, o, "remove sites", len(s.Sites), func(tx *store.Tx) error {
-			for _, id := range s.Sites {
-				if _, err := tx.MoveSite(id, corral.SiteRemove, reason(o)); err != nil {
-					return err
-				}
-			}
-			return nil
-		}),
-		k.write(ctx, o, "remove clusters", len(s.Clusters), func(tx *store.Tx) error {
-			for _, id := range s.Clusters {
-				if _, err := tx.RemoveCluster(id, reason(o)); err != nil {
-					return err
-				}
-			}
-			return nil
-		}))
+		k.write(ctx, o, "remove sites", len(s.Sites), each(s.Sites, func(tx *store.Tx, id corral.SiteID) error {
+			return store.Done(tx.MoveSite(id, corral.SiteRemove, reason(o)))
+		})),
+		k.write(ctx, o, "remove clusters", len(s.Clusters),
+			each(s.Clusters, func(tx *store.Tx, id corral.ClusterID) error {
+				return store.Done(tx.RemoveCluster(id, reason(o)))
+			})))
 }

@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -30,6 +29,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/kit/proc"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/internal/kit/xdg"
 	"github.com/corral-pilot/corral/internal/node/runas"
 )
@@ -234,10 +234,7 @@ func openLog(l xdg.Layout, u runas.User) (log *os.File, size int64, err error) {
 		size, err = log.Seek(0, io.SeekEnd)
 		err = errors.Join(err, u.Own(log))
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("opening the log: %w", err)
-	}
-	return log, size, nil
+	return log, size, wrap.Errorf(err, "opening the log")
 }
 
 // compareUser returns an error if corrald runs as a user other than the requested one.
@@ -378,7 +375,5 @@ func (c Corrald) Erase(purge bool) error {
 
 // removeEmpty removes a directory of ours if it is empty.
 func removeEmpty(dir string) {
-	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return
-	}
+	_ = os.Remove(dir) // it fails if the directory contains other files
 }

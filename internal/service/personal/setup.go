@@ -65,9 +65,7 @@ type TakenDown struct {
 // cleanup jobs need corrald, and finally the clusters that the workers belonged to. TakeDown requests the removal of
 // all sites before it waits for the first one, and does the same with clusters.
 func TakeDown(ctx context.Context, cl *api.Client, how Down) (t TakenDown, err error) {
-	if how.Patience == 0 {
-		how.Patience = time.Minute
-	}
+	how.Patience = cmp.Or(how.Patience, time.Minute)
 	if err = endEnsembles(ctx, cl, how); err != nil { // an ensemble would start more runs
 		return t, err
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/internal/kit/xdg"
 	"github.com/corral-pilot/corral/internal/node/runas"
 )
@@ -34,10 +35,8 @@ func (w Whereabouts) Write(l xdg.Layout) error {
 		return err // unreachable: all fields can be encoded as JSON
 	}
 	fresh := l.Whereabouts() + ".new"
-	if err := errors.Join(os.WriteFile(fresh, append(b, '\n'), 0o600), os.Rename(fresh, l.Whereabouts())); err != nil {
-		return fmt.Errorf("recording where corrald listens: %w", err)
-	}
-	return nil
+	err = errors.Join(os.WriteFile(fresh, append(b, '\n'), 0o600), os.Rename(fresh, l.Whereabouts()))
+	return wrap.Errorf(err, "recording where corrald listens")
 }
 
 // A stateDir is the state directory of a running corrald, which contains the database's lock and the whereabouts.

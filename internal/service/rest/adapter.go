@@ -45,12 +45,8 @@ func Only[Out any](write func(*store.Tx) (Out, error)) (Step[Out], error) {
 }
 
 // View returns the result of look in one consistent view of the store.
-func View[Out any](ctx context.Context, db *store.DB, look func(*store.Tx) (Out, error)) (out Out, err error) {
-	err = db.Request(ctx).View(ctx, func(tx *store.Tx) (err error) {
-		out, err = look(tx)
-		return err
-	})
-	return out, err
+func View[Out any](ctx context.Context, db *store.DB, look func(*store.Tx) (Out, error)) (Out, error) {
+	return store.Read(ctx, db.Request(ctx), look)
 }
 
 // Read answers with the result of look in one consistent view of the store.
@@ -161,17 +157,22 @@ func (a *Adapter) UntilStop(ctx context.Context, work func(context.Context) erro
 	return err
 }
 
+// Until is UntilStop for work with a result.
+func Until[T any](ctx context.Context, a *Adapter, work func(context.Context) (T, error)) (v T, err error) {
+	err = a.UntilStop(ctx, func(ctx context.Context) (err error) {
+		v, err = work(ctx)
+		return err
+	})
+	return v, err
+}
+
 // Ask answers a query that is too long for a path. It changes nothing, so it needs no key.
 func Ask[In, Out any](a *Adapter, c *Call, answer func(context.Context, In) (Out, error)) error {
 	var in In
 	if _, err := Decode(c, &in); err != nil {
 		return err
 	}
-	var out Out
-	err := a.UntilStop(c.Context(), func(ctx context.Context) (err error) {
-		out, err = answer(ctx, in)
-		return err
-	})
+	out, err := Until(c.Context(), a, func(ctx context.Context) (Out, error) { return answer(ctx, in) })
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,7 @@ func (rt *Router) writeProblem(err error, c echo.Context) {
 		return // the answer was partly sent; the peer sees it truncated
 	}
 	p := problemOf(c, err)
-	var early *access.TooMany
-	if errors.As(err, &early) {
+	if early, ok := errors.AsType[*access.TooMany](err); ok {
 		p.Status = http.StatusTooManyRequests
 		c.Response().Header().Set("Retry-After", strconv.Itoa(early.Seconds()))
 	}

@@ -68,6 +68,11 @@ func (r Resource[T]) Page(c *Call, find func(*store.Tx, store.Filter) ([]T, erro
 	}, r.ID)
 }
 
+// Pages returns a handler that answers with a page of find's results.
+func (r Resource[T]) Pages(find func(*store.Tx, store.Filter) ([]T, error)) func(*Call) error {
+	return func(c *Call) error { return r.Page(c, find) }
+}
+
 // Part answers with a page of find's results, ordered by a number that increases from item to item.
 func Part[T any](a *Adapter, c *Call, find func(*store.Tx, store.Page) ([]T, error), number func(T) int64) error {
 	page := pageOf(c.Query)

@@ -38,10 +38,8 @@ func (h *backlogHandlers) show(c *rest.Call) error {
 	if site.State == corral.SiteDeleted {
 		return corral.ErrorAt(corral.Conflict, "site", "%s is %s", site.Name, site.State)
 	}
-	var seen corral.Backlog
-	err = h.UntilStop(c.Context(), func(ctx context.Context) (err error) {
-		seen, err = siteaccess.Queues{Reach: h.reach}.Backlog(ctx, site, name)
-		return err
+	seen, err := rest.Until(c.Context(), h.Adapter, func(ctx context.Context) (corral.Backlog, error) {
+		return siteaccess.Queues{Reach: h.reach}.Backlog(ctx, site, name)
 	})
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func newClusters(a *rest.Adapter, cfg Config) *clusterHandlers {
 
 func (h *clusterHandlers) routes() []rest.Route {
 	return []rest.Route{
-		rest.Get("/v1/clusters", h.list, listing...),
+		rest.Get("/v1/clusters", h.Pages((*store.Tx).Clusters), listing...),
 		rest.Post("/v1/clusters", h.create),
 		rest.Get("/v1/clusters/:cluster", h.Get, waiting...),
 		rest.Delete("/v1/clusters/:cluster", h.remove),
@@ -53,10 +53,6 @@ func (h *clusterHandlers) routes() []rest.Route {
 		rest.Get("/v1/clusters/:cluster/history", h.History, paging...),
 		rest.Get("/v1/clusters/:cluster/workers", h.registered),
 	}
-}
-
-func (h *clusterHandlers) list(c *rest.Call) error {
-	return h.Page(c, (*store.Tx).Clusters)
 }
 
 // create creates a cluster. A pool starts after the answer, so conditions that would permanently prevent its start

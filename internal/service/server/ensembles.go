@@ -59,7 +59,7 @@ func newEnsembles(a *rest.Adapter, cfg ensembleConfig) *ensembleHandlers {
 // routes returns the routes of ensembles.
 func (h *ensembleHandlers) routes() []rest.Route {
 	return []rest.Route{
-		rest.Get("/v1/ensembles", h.list, "all", "owner", "after", "limit"),
+		rest.Get("/v1/ensembles", h.Pages((*store.Tx).Ensembles), "all", "owner", "after", "limit"),
 		rest.Post("/v1/ensembles", h.create).WithBody(api.MaxRunBody). // it contains the workflows
 										Ahead(h.Adapter, h.cfg.Ahead),
 		rest.Get("/v1/ensembles/:id", h.Get, "wait", "timeout_s"),
@@ -69,15 +69,11 @@ func (h *ensembleHandlers) routes() []rest.Route {
 	}
 }
 
-func (h *ensembleHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Ensembles) }
-
 // create creates an ensemble. Its workflows are on the shelf before its row is committed.
 func (h *ensembleHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewEnsemble) (rest.Step[record.Ensemble], error) {
-		var x ensembles.Drafted
-		err := h.UntilStop(ctx, func(ctx context.Context) (err error) {
-			x, err = h.draft(ctx, c.Caller(), in)
-			return err
+		x, err := rest.Until(ctx, h.Adapter, func(ctx context.Context) (ensembles.Drafted, error) {
+			return h.draft(ctx, c.Caller(), in)
 		})
 		if err == nil {
 			err = h.cfg.Shelf.Put(&x)

@@ -31,17 +31,13 @@ func newMirrors(a *rest.Adapter, cfg Config) *mirrorHandlers {
 
 func (h *mirrorHandlers) routes() []rest.Route {
 	return []rest.Route{
-		rest.Get("/v1/mirrors", h.list, listing...),
+		rest.Get("/v1/mirrors", h.Pages((*store.Tx).Mirrors), listing...),
 		rest.Post("/v1/mirrors", h.create),
 		rest.Get("/v1/mirrors/:mirror", h.Get),
 		rest.Delete("/v1/mirrors/:mirror", h.remove),
 		rest.Post("/v1/mirrors/:mirror/check", h.check),
 		rest.Get("/v1/mirrors/:mirror/history", h.History, paging...),
 	}
-}
-
-func (h *mirrorHandlers) list(c *rest.Call) error {
-	return h.Page(c, (*store.Tx).Mirrors)
 }
 
 // create adds a mirror and reads its index. A mirror whose index cannot be read is added all the same, with the

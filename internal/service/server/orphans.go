@@ -24,6 +24,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
+	"github.com/corral-pilot/corral/internal/service/rest"
 	"github.com/corral-pilot/corral/internal/sites/admission"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/work/admit"
@@ -54,11 +55,7 @@ func look(ctx context.Context, db *store.DB, site corral.Site, access gridsite.A
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", site.Name, err)
 	}
-	var all []found
-	err = db.Request(ctx).View(ctx, func(tx *store.Tx) (err error) {
-		all, err = strangers(tx, tags)
-		return err
-	})
+	all, err := rest.View(ctx, db, func(tx *store.Tx) ([]found, error) { return strangers(tx, tags) })
 	if err != nil {
 		return nil, err
 	}

@@ -37,17 +37,13 @@ func newPackages(a *rest.Adapter, cfg Config) *packageHandlers {
 
 func (h *packageHandlers) routes() []rest.Route {
 	return []rest.Route{
-		rest.Get("/v1/packages", h.list, listing...),
+		rest.Get("/v1/packages", h.Pages((*store.Tx).Packages), listing...),
 		rest.Post("/v1/packages", h.create),
 		rest.Get("/v1/packages/:package", h.Get),
 		rest.Delete("/v1/packages/:package", h.remove),
 		rest.Post("/v1/packages/:package/verify", h.verify),
 		rest.Get("/v1/packages/:package/history", h.History, paging...),
 	}
-}
-
-func (h *packageHandlers) list(c *rest.Call) error {
-	return h.Page(c, (*store.Tx).Packages)
 }
 
 // create imports a package. Its archive is in corrald's mirror before its row is in the store, because sites may
@@ -57,10 +53,8 @@ func (h *packageHandlers) create(c *rest.Call) error {
 		if err := admit.CheckPackage(c.Caller(), in); err != nil {
 			return rest.Step[corral.Package]{}, err
 		}
-		var p corral.Package
-		err := h.UntilStop(ctx, func(ctx context.Context) (err error) {
-			p, err = h.catalog.Import(ctx, in.Source, in.Signature, in.Sign)
-			return err
+		p, err := rest.Until(ctx, h.Adapter, func(ctx context.Context) (corral.Package, error) {
+			return h.catalog.Import(ctx, in.Source, in.Signature, in.Sign)
 		})
 		if err != nil {
 			return rest.Step[corral.Package]{}, err

@@ -47,7 +47,7 @@ func newPlans(a *rest.Adapter, cfg Config) *planHandlers {
 
 func (h *planHandlers) routes() []rest.Route {
 	return []rest.Route{
-		rest.Get("/v1/plans", h.list, listing...),
+		rest.Get("/v1/plans", h.Pages((*store.Tx).Plans), listing...),
 		rest.Post("/v1/plans", h.create).WithBody(api.MaxRunBody). // it contains the workflow
 										Ahead(h.Adapter, clusterAhead(h.Adapter)),
 		rest.Get("/v1/plans/:id", h.Get),
@@ -60,8 +60,6 @@ func (h *planHandlers) routes() []rest.Route {
 	}
 }
 
-func (h *planHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Plans) }
-
 // create computes a plan and stores it, feasible or not, unless the request is a dry run.
 func (h *planHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewPlan) (rest.Step[corral.Plan], error) {
@@ -69,9 +67,8 @@ func (h *planHandlers) create(c *rest.Call) error {
 		var schedule *store.Schedule
 		err := admit.CheckPlan(c.Caller(), &in, time.Now())
 		if err == nil {
-			err = h.UntilStop(ctx, func(ctx context.Context) (err error) {
-				schedule, err = h.draft(ctx, &in, &row)
-				return err
+			schedule, err = rest.Until(ctx, h.Adapter, func(ctx context.Context) (*store.Schedule, error) {
+				return h.draft(ctx, &in, &row)
 			})
 		}
 		if err != nil {

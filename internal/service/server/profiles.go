@@ -35,15 +35,13 @@ func newProfiles(a *rest.Adapter) *profileHandlers {
 // routes returns the routes of profiles.
 func (h *profileHandlers) routes() []rest.Route {
 	return []rest.Route{
-		rest.Get("/v1/profiles", h.list, "all", "owner", "after", "limit"),
+		rest.Get("/v1/profiles", h.Pages((*store.Tx).Profiles), "all", "owner", "after", "limit"),
 		rest.Post("/v1/profiles", h.create).WithBody(api.MaxProfileBody), // it contains the profile's sources
 		rest.Get("/v1/profiles/:profile", h.Get),
 		rest.Delete("/v1/profiles/:profile", h.remove),
 		rest.Get("/v1/profiles/:profile/history", h.History, "after", "limit"),
 	}
 }
-
-func (h *profileHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Profiles) }
 
 // create stores a profile or extends an existing one. The answer omits the document, which may be megabytes long and
 // would be stored under the request's key.

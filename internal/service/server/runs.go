@@ -87,10 +87,8 @@ func (h *runHandlers) list(c *rest.Call) error {
 // run, which internal/work/run removes, or a recorded run that was not started, which that package starts.
 func (h *runHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewRun) (rest.Step[corral.Run], error) {
-		var p *run.Prepared
-		err := h.UntilStop(ctx, func(ctx context.Context) (err error) {
-			p, err = h.prepare(ctx, c.Caller(), in)
-			return err
+		p, err := rest.Until(ctx, h.Adapter, func(ctx context.Context) (*run.Prepared, error) {
+			return h.prepare(ctx, c.Caller(), in)
 		})
 		if err != nil {
 			return rest.Step[corral.Run]{}, err
@@ -193,12 +191,10 @@ func (h *runHandlers) resume(c *rest.Call) error {
 
 // close ends the addition of tasks to an open run.
 func (h *runHandlers) close(c *rest.Call) error {
-	return h.move(c, func(ctx context.Context, id corral.RunID) (r corral.Run, err error) {
-		err = h.UntilStop(ctx, func(ctx context.Context) error {
-			r, err = run.Close(ctx, h.runs, c.Actor(), id)
-			return err
+	return h.move(c, func(ctx context.Context, id corral.RunID) (corral.Run, error) {
+		return rest.Until(ctx, h.Adapter, func(ctx context.Context) (corral.Run, error) {
+			return run.Close(ctx, h.runs, c.Actor(), id)
 		})
-		return r, err
 	})
 }
 

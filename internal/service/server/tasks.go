@@ -67,10 +67,8 @@ func (h *taskHandlers) add(c *rest.Call) error {
 		}
 		digest := sha256.Sum256(text)
 		once := run.Once{Key: c.Key(), Request: hex.EncodeToString(digest[:16])}
-		var added api.AddedTasks
-		err = h.UntilStop(ctx, func(ctx context.Context) (err error) {
-			added, err = run.AddTask(ctx, h.runs, r.ID, in, once)
-			return err
+		added, err := rest.Until(ctx, h.Adapter, func(ctx context.Context) (api.AddedTasks, error) {
+			return run.AddTask(ctx, h.runs, r.ID, in, once)
 		})
 		if err != nil {
 			return none, err
@@ -90,9 +88,8 @@ func (h *taskHandlers) ask(
 				err = request.CheckTaskChoice(in)
 			}
 			if err == nil {
-				err = h.UntilStop(ctx, func(ctx context.Context) error {
-					r, err = what(h.runs, ctx, c.Actor(), r.ID, in.Tasks)
-					return err
+				r, err = rest.Until(ctx, h.Adapter, func(ctx context.Context) (corral.Run, error) {
+					return what(h.runs, ctx, c.Actor(), r.ID, in.Tasks)
 				})
 			}
 			if err != nil {

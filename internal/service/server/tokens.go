@@ -37,7 +37,7 @@ func newTokens(a *rest.Adapter, keys TokenKeys) *tokenHandlers {
 // routes returns the routes of tokens and of the ssh key.
 func (h *tokenHandlers) routes() []rest.Route {
 	return []rest.Route{
-		rest.Get("/v1/tokens", h.list, "all", "owner", "after", "limit"),
+		rest.Get("/v1/tokens", h.Pages((*store.Tx).Tokens), "all", "owner", "after", "limit"),
 		rest.Post("/v1/tokens", h.create),
 		rest.Get("/v1/tokens/:id", h.Get),
 		rest.Delete("/v1/tokens/:id", h.revoke),
@@ -45,8 +45,6 @@ func (h *tokenHandlers) routes() []rest.Route {
 		rest.Put("/v1/ssh-key", h.sshKey),
 	}
 }
-
-func (h *tokenHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Tokens) }
 
 // create registers a token. Its creator already has the text, and the token is valid as soon as its row is committed.
 func (h *tokenHandlers) create(c *rest.Call) error {

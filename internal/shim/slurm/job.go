@@ -38,25 +38,25 @@ type job struct {
 // A spec is the information about a job at its submission, which never changes. It is stored in an attribute of a task;
 // all tasks of an array have the same spec.
 type spec struct {
-	User       submitter     `json:"user"`
-	Partition  string        `json:"partition"`             // the cluster
-	Account    string        `json:"account,omitempty"`     // -A; nothing is billed to it
-	Comment    string        `json:"comment,omitempty"`     // --comment: Snakemake stores its rules there
-	QOS        string        `json:"qos,omitempty"`         // -q; empty: "normal"
-	Command    string        `json:"command,omitempty"`     // the script, absolute, and arguments; empty: --wrap
-	Submit     string        `json:"submit,omitempty"`      // the command line of sbatch
-	Host       string        `json:"host,omitempty"`        // the host of the submission
-	Directory  string        `json:"directory,omitempty"`   // where it runs, an absolute path, like those of its files:
-	Input      string        `json:"input,omitempty"`       // these names may contain patterns, because each task of an
-	Output     string        `json:"output,omitempty"`      // array has its own files
-	Error      string        `json:"error,omitempty"`       // empty: the same as Output
-	Size       notation.Size `json:"size"`                  // the resources that it uses
-	TimeLimit  time.Duration `json:"time_limit,omitempty"`  // 0: none
-	Array      string        `json:"array,omitempty"`       // argument of --array; empty: not an array
-	Dependency string        `json:"dependency,omitempty"`  // conditions as in "afterok:12,afterany:13"
-	KillOrphan bool          `json:"kill_orphan,omitempty"` // cancelled when Dependency can no longer be met
-	Requeue    bool          `json:"requeue,omitempty"`     // restarted if its worker is lost
-	Nice       int           `json:"nice,omitempty"`        // the amount by which its priority is lowered
+	User       submitter      `json:"user"`
+	Partition  string         `json:"partition"`              // the cluster
+	Account    string         `json:"account,omitempty"`      // -A; nothing is billed to it
+	Comment    string         `json:"comment,omitempty"`      // --comment: Snakemake stores its rules there
+	QOS        string         `json:"qos,omitempty"`          // -q; empty: "normal"
+	Command    string         `json:"command,omitempty"`      // the script, absolute, and arguments; empty: --wrap
+	Submit     string         `json:"submit,omitempty"`       // the command line of sbatch
+	Host       string         `json:"host,omitempty"`         // the host of the submission
+	Directory  string         `json:"directory,omitempty"`    // where it runs: absolute, like the names of its files,
+	Input      string         `json:"input,omitempty"`        // which may contain patterns, because each task of an
+	Output     string         `json:"output,omitempty"`       // array has its own files
+	Error      string         `json:"error,omitempty"`        // empty: the same as Output
+	Size       notation.Size  `json:"size"`                   // the resources that it uses
+	TimeLimit  corral.Seconds `json:"time_limit_s,omitempty"` // 0: none
+	Array      string         `json:"array,omitempty"`        // argument of --array; empty: not an array
+	Dependency string         `json:"dependency,omitempty"`   // conditions as in "afterok:12,afterany:13"
+	KillOrphan bool           `json:"kill_orphan,omitempty"`  // cancelled when Dependency can no longer be met
+	Requeue    bool           `json:"requeue,omitempty"`      // restarted if its worker is lost
+	Nice       int            `json:"nice,omitempty"`         // the amount by which its priority is lowered
 }
 
 // A submitter is the user who submitted a job, on the machine of the submission.

@@ -101,7 +101,7 @@ func TestAttributesProperty(t *testing.T) {
 				CPUs: number.Draw(t, "cpus"), Tasks: number.Draw(t, "tasks"), CPUsPerTask: number.Draw(t, "each"),
 				MemoryMiB: int64(number.Draw(t, "mib")), MemoryEach: rapid.Bool().Draw(t, "per cpu"), GPUs: number.Draw(t, "gpus"),
 			},
-			TimeLimit: time.Duration(number.Draw(t, "limit")) * time.Minute, Array: text.Draw(t, "array"),
+			TimeLimit: corral.Seconds(number.Draw(t, "limit")) * corral.Seconds(time.Minute), Array: text.Draw(t, "array"),
 			Dependency: text.Draw(t, "dependency"), KillOrphan: rapid.Bool().Draw(t, "kill"), Requeue: rapid.Bool().Draw(t, "requeue"),
 			Nice: number.Draw(t, "nice"),
 		}
@@ -169,8 +169,10 @@ func FuzzCommands(f *testing.F) {
 		if q, err := parseSinfo(words, none); err == nil {
 			_ = q.writeInfo(&b, dependency, array, []corral.Worker{{ID: line, CPUs: 2, CPUsFree: 1}, {CPUsFree: -1}}, now)
 		}
-		if text, err := listUsers(words, []association{{user: line}}); err == nil {
-			b.WriteString(text)
+		if q, err := parseSacctmgr(words); err == nil {
+			if text, err := q.listUsers([]association{{user: line}}); err == nil {
+				b.WriteString(text)
+			}
 		}
 		if q, verb, err := parseScontrol(words); err == nil && verb == "show" {
 			if text, err := q.show(jobs, now); err == nil {

@@ -26,7 +26,7 @@ const (
 
 // sbatchOptions lists every option of sbatch 22.05, in sbatch's own order. Options that would change the result for the
 // user are refused. Options that are only accepted have no effect, which does no harm: they concern tasks on several
-// nodes, sockets or cores, the measuring of jobs, or mail.
+// nodes, sockets or cores, the measuring of jobs, mail, preferences among nodes, or sbatch's own messages.
 var sbatchOptions = notation.Command[submission]{Name: "sbatch", Ordered: true, Options: []notation.Option[submission]{
 	take("account|A=", text(func(s *submission) *string { return &s.spec.Account }), "SBATCH_ACCOUNT"),
 	accept("acctg-freq="),
@@ -130,7 +130,7 @@ var sbatchOptions = notation.Command[submission]{Name: "sbatch", Ordered: true, 
 }}
 
 // An effect stores the argument of an option of sbatch.
-type effect = func(*submission, notation.Given) error
+type effect = notation.Effect[submission]
 
 // take returns an option with an effect, refuse one that is not supported, and accept one that has no effect. variables
 // are environment variables with its argument.
@@ -221,7 +221,7 @@ func setRequeue(s *submission, g notation.Given) error {
 
 // Fields of a submission.
 func warning(s *submission) **notation.Warning { return &s.order.Limits.Warning }
-func timeLimit(s *submission) *time.Duration   { return &s.spec.TimeLimit }
+func timeLimit(s *submission) *time.Duration   { return (*time.Duration)(&s.spec.TimeLimit) }
 func killOrphan(s *submission) *bool           { return &s.spec.KillOrphan }
 func appending(s *submission) *bool            { return &s.order.Streams.Append }
 func niceness(s *submission) *int              { return &s.spec.Nice }

@@ -34,7 +34,9 @@ func TestOptions(t *testing.T) {
 		return fmt.Sprintf("%d cpus, %d tasks, %d MiB, %d gpus", z.CPUs, z.Tasks, z.Total(), z.GPUs)
 	}
 	name := func(s *submission) string { return s.order.Facts.Name + " in " + s.order.Place.Directory }
-	limits := func(s *submission) string { return fmt.Sprint(s.spec.TimeLimit, " ", s.order.Limits.Warning) }
+	limits := func(s *submission) string {
+		return fmt.Sprint(time.Duration(s.spec.TimeLimit), " ", s.order.Limits.Warning)
+	}
 	labels := func(s *submission) string {
 		return strings.Join([]string{s.spec.Account, s.spec.Comment, s.partition, s.spec.QOS, s.clusters}, ",")
 	}

@@ -59,9 +59,6 @@ type query struct {
 // An option is an option of these commands.
 type option = notation.Option[query]
 
-// set is the type of functions that store an argument.
-type set = func(*query, notation.Given) error
-
 // The effects of options that several commands have.
 var (
 	noHeader   = notation.On(func(q *query) *bool { return &q.noHeader })
@@ -119,14 +116,11 @@ func inStates(q *query, g notation.Given) error {
 
 // parse parses a command line. stray is the error for a word that is not an option.
 func (q *query) parse(c notation.Command[query], words []string, stray string) error {
-	given, rest, err := c.Parse(words)
-	if err != nil {
-		return err
-	}
-	if q.rest = rest; stray != "" && len(rest) > 0 {
+	rest, err := c.Read(q, words)
+	if q.rest = rest; err == nil && stray != "" && len(rest) > 0 {
 		return fmt.Errorf("%s %s", stray, rest[0])
 	}
-	return c.Apply(q, given...)
+	return err
 }
 
 // is reports whether id names the job.

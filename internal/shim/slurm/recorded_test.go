@@ -117,7 +117,8 @@ func readJob(t *testing.T, f, account []string) job {
 			Size: notation.Size{CPUs: number(f[18]), Tasks: 1},
 		},
 	}
-	j.Spec.TimeLimit, _ = notation.ParseLimit(f[16])
+	limit, _ := notation.ParseLimit(f[16])
+	j.Spec.TimeLimit = corral.Seconds(limit)
 	j.Spec.Size.MemoryMiB, _ = notation.ParseMemory(f[17])
 	j.Spec.Size.MemoryEach = f[17] == "100M" || f[17] == "200M" // the default, and a requested size
 	j.Spec.Size.CPUsPerTask = j.Spec.Size.CPUs
@@ -209,7 +210,11 @@ func (s scene) run(c recorded) (string, error) {
 		return s.scontrol(words, c.at)
 	case "sacctmgr":
 		cluster := "corral" + s.jobs[0].Node[1:6] // both names contain the port
-		return listUsers(words, []association{
+		q, err := parseSacctmgr(words)
+		if err != nil {
+			return "", err
+		}
+		return q.listUsers([]association{
 			{"root", "corral", cluster, "root", "Administrator"}, {"root", "root", cluster, "root", "Administrator"},
 		})
 	}
@@ -298,7 +303,11 @@ func TestFields(t *testing.T) {
 // A width with a minus aligns the text to the left, both in sacctmgr's and in sacct's tables.
 func TestLeftAlignedUsers(t *testing.T) {
 	words := []string{"list", "user", "format=user%-6,account%4"}
-	got, err := listUsers(words, []association{{user: "ann", account: "physics"}})
+	q, err := parseSacctmgr(words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := q.listUsers([]association{{user: "ann", account: "physics"}})
 	if want := "User   Acc+ \n------ ---- \nann    phy+ \n"; got != want || err != nil {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}

@@ -114,12 +114,12 @@ func (r *row) limit(write func(time.Duration) string) string {
 	if r.Spec.TimeLimit == 0 {
 		return "UNLIMITED"
 	}
-	return write(r.Spec.TimeLimit)
+	return write(time.Duration(r.Spec.TimeLimit))
 }
 
 // left returns the time for which a job may still run: for a waiting job this is its whole limit.
 func (r *row) left() string {
-	left := r.Spec.TimeLimit - r.elapsed()
+	left := time.Duration(r.Spec.TimeLimit) - r.elapsed()
 	if r.Spec.TimeLimit != 0 && left < 0 { // it is being killed
 		return "INVALID"
 	}
@@ -129,7 +129,7 @@ func (r *row) left() string {
 // end returns the time at which the job ended, or at which it will reach its limit.
 func (r *row) end() time.Time {
 	if r.State == running && r.Spec.TimeLimit != 0 {
-		return r.Started.Add(r.Spec.TimeLimit)
+		return r.Started.Add(time.Duration(r.Spec.TimeLimit))
 	}
 	return r.Ended
 }
@@ -197,19 +197,14 @@ func (r *row) resources(order string) string {
 	return strings.TrimSuffix(b.String(), ",")
 }
 
-// file expands the pattern of a file's name, as far as the values are known: the tasks in a row have different files.
+// file expands the pattern of a file's name, as far as the values are known: the tasks in a row have different files,
+// and the name of the host on which a job runs (%N) is not stored.
 func (r *row) file(pattern string) string {
-	values := map[byte]string{
-		'j': strconv.Itoa(r.ID), 'A': r.array(), 'a': strconv.Itoa(r.ArrayTask), 'x': r.Name, 'u': r.user(),
-		's': "batch", 'n': "0", 't': "0",
+	task := notation.NoTask
+	if r.ArrayID != 0 && r.tasks == nil {
+		task = strconv.Itoa(r.ArrayTask)
 	}
-	if r.ArrayID == 0 || r.tasks != nil {
-		values['a'] = notation.NoTask
-	}
-	if r.Node != "" {
-		values['N'] = r.Node
-	}
-	return notation.Expand(pattern, values)
+	return notation.Expand(pattern, notation.FileNames(int64(r.ID), int64(r.family()), task, r.Name, r.user()))
 }
 
 // pattern returns the name of a file in squeue's notation: the pattern itself, unless it is a default name.

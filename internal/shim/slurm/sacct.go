@@ -283,7 +283,15 @@ func sacct(c *call) error {
 	if err != nil {
 		return err
 	}
-	if q.other == "version" || q.other == "help" {
+	if q.other == "helpformat" {
+		for fields := range slices.Chunk(sacctFields, 4) { // four a line, as in Slurm
+			for _, f := range fields {
+				fmt.Fprintf(c.Out, "%-19s ", f.name)
+			}
+			fmt.Fprintln(c.Out)
+		}
+		return nil
+	} else if q.other != "" {
 		return c.tellOther(q.other)
 	}
 	if unknown := strangers(q.users); len(unknown) > 0 {
@@ -294,16 +302,14 @@ func sacct(c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := c.open(); err != nil {
+		return err
+	}
 	var jobs []job
-	if q.other == "" {
-		if err := c.open(); err != nil {
+	// For other clusters, Slurm's database has no jobs, and sacct prints no error.
+	if other := elsewhere(c, q.clusters); q.clusters == "" || len(other) <= strings.Count(q.clusters, ",") {
+		if jobs, err = c.chosen(q, since); err != nil {
 			return err
-		}
-		// For other clusters, Slurm's database has no jobs, and sacct prints no error.
-		if other := elsewhere(c, q.clusters); q.clusters == "" || len(other) <= strings.Count(q.clusters, ",") {
-			if jobs, err = c.chosen(q, since); err != nil {
-				return err
-			}
 		}
 	}
 	return q.writeAcct(c.Out, jobs, now)

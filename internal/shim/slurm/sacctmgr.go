@@ -43,18 +43,21 @@ var sacctmgrOptions = notation.Command[query]{Name: "sacctmgr", Options: []optio
 	{Names: "noheader|n", Set: noHeader},
 	{Names: "parsable|p parsable2|P", Set: parsable},
 	{Names: "associations|s", Set: notation.On(func(q *query) *bool { return &q.perAccount })},
-	{Names: "help|h usage immediate|i oneliner|o quiet|Q readonly|r verbose|v version|V"},
+	{Names: "help|h usage version|V", Set: other},
+	{Names: "immediate|i oneliner|o quiet|Q readonly|r verbose|v"},
 }}
+
+// parseSacctmgr parses a command line of sacctmgr.
+func parseSacctmgr(words []string) (*query, error) {
+	q := &query{delimiter: "|"}
+	return q, q.parse(sacctmgrOptions, words, "")
+}
 
 // listUsers runs a command line of sacctmgr: "list user [NAME...] [format=COLUMN%WIDTH,...]", with -n, -s, -p and -P.
 // All other commands are unsupported.
-func listUsers(words []string, list []association) (string, error) {
-	q := query{delimiter: "|"}
-	if err := q.parse(sacctmgrOptions, words, ""); err != nil {
-		return "", err
-	}
+func (q *query) listUsers(list []association) (string, error) {
 	if len(q.rest) < 2 || !abbreviates(q.rest[0], "list", "show") || !abbreviates(q.rest[1], "users") {
-		what := "sacctmgr " + strings.Join(q.rest, " ")
+		what := strings.TrimSpace("sacctmgr " + strings.Join(q.rest, " "))
 		return "", &notation.Unsupported{What: what, Why: "it only lists users"}
 	}
 	formatted := false
@@ -89,7 +92,7 @@ func listUsers(words []string, list []association) (string, error) {
 		list = slices.CompactFunc(list, func(a, b association) bool { return a.user == b.user })
 	}
 	var b strings.Builder
-	err = sheetOf(&q, places).write(&b, &q, "", list, time.Time{})
+	err = sheetOf(q, places).write(&b, q, "", list, time.Time{})
 	return b.String(), err
 }
 
@@ -101,12 +104,19 @@ func abbreviates(word string, full ...string) bool {
 
 // sacctmgr lists the calling user.
 func sacctmgr(c *call) error {
+	q, err := parseSacctmgr(c.args)
+	if err != nil {
+		return err
+	}
+	if q.other != "" {
+		return c.tellOther(q.other)
+	}
 	f, err := Found(c.at, os.Getenv)
 	if err != nil {
 		return err
 	}
 	who := currentUser().Name
-	text, err := listUsers(c.args, []association{
+	text, err := q.listUsers([]association{
 		{user: who, account: who, cluster: f.Cluster, defaultAccount: who, admin: "None"},
 	})
 	fmt.Fprint(c.Out, text)

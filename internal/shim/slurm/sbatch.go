@@ -174,7 +174,7 @@ func (c *call) task(sub *submission) (t api.NewTask, err error) {
 	size := sub.spec.Size
 	t = api.NewTask{
 		Name: sub.order.Facts.Name, Argv: []string{corral.PilotProgram, step.Command}, Note: string(note),
-		TaskTimes: api.TaskTimes{TimeLimit: corral.Seconds(sub.spec.TimeLimit), Grace: corral.Seconds(killWait)},
+		TaskTimes: api.TaskTimes{TimeLimit: sub.spec.TimeLimit, Grace: corral.Seconds(killWait)},
 		Requeue:   sub.spec.Requeue,
 		Priority:  max(-api.MaxPriority, min(api.MaxPriority, -sub.spec.Nice)), // Slurm has a wider range
 		// 0 means that no memory was requested: the job then receives a share of its worker's memory in proportion to

@@ -50,7 +50,7 @@ func filled(g notation.Given) ([]string, error) {
 }
 
 // onlyOf returns the effect of a filter.
-func onlyOf(field func(*query) *[]string) set {
+func onlyOf(field func(*query) *[]string) notation.Effect[query] {
 	return func(q *query, g notation.Given) error {
 		list, err := filled(g)
 		*field(q) = append(*field(q), list...)
@@ -74,19 +74,15 @@ func cancelStates(q *query, g notation.Given) error {
 // parseScancel parses scancel's command line.
 func parseScancel(words []string, me string) (*query, error) {
 	q := &query{me: me}
-	given, rest, err := scancelOptions.Parse(words)
-	if err != nil {
+	if err := q.parse(scancelOptions, words, ""); err != nil {
 		return nil, err
 	}
-	for _, word := range rest {
+	for _, word := range q.rest {
 		ids, err := notation.ParseJobIDs(word)
 		if err != nil {
 			return nil, fmt.Errorf("Invalid job id %s", word) // Slurm's wording
 		}
 		q.jobs = append(q.jobs, ids...)
-	}
-	if err := scancelOptions.Apply(q, given...); err != nil {
-		return nil, err
 	}
 	// Without a selection, scancel does nothing: no user wants to cancel all jobs by mistake.
 	if len(q.jobs)+len(q.names)+len(q.users)+len(q.partitions)+len(q.accounts)+len(q.states) == 0 {

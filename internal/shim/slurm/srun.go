@@ -32,7 +32,7 @@ var srunOptions = notation.Command[launch]{Name: "srun", Ordered: true, Options:
 }}
 
 // only returns the effect of an option that is accepted with some values, which have no effect.
-func only(why string, values ...string) func(*launch, notation.Given) error {
+func only(why string, values ...string) notation.Effect[launch] {
 	return func(_ *launch, g notation.Given) error {
 		if !slices.Contains(values, g.Value) {
 			return g.Refuse(why)
@@ -64,8 +64,7 @@ func srun(c *call) error {
 	if err == nil {
 		err = syscall.Exec(path, l.command, stepEnviron(os.Environ()))
 	}
-	var cause *exec.Error
-	if errors.As(err, &cause) {
+	if cause, ok := errors.AsType[*exec.Error](err); ok {
 		err = cause.Err
 	}
 	fmt.Fprintf(c.Err, "slurmstepd: error: execve(): %s: %v\n", l.command[0], err)
@@ -80,11 +79,8 @@ func stepEnviron(env []string) []string {
 
 // parseRun parses srun's command line. The first word that is not an option begins the command.
 func parseRun(words []string) (l launch, err error) {
-	given, rest, err := srunOptions.Parse(words)
-	if err == nil {
-		err = srunOptions.Apply(&l, given...)
-	}
-	if l.command = rest; err == nil && len(rest) == 0 {
+	l.command, err = srunOptions.Read(&l, words)
+	if err == nil && len(l.command) == 0 {
 		err = errors.New("fatal: No command given to execute.") // Slurm's words
 	}
 	return l, err

@@ -3,6 +3,7 @@ package slurm
 import (
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
@@ -106,7 +107,7 @@ var ends = map[string]struct {
 	exit   notation.ExitCode
 }{
 	corral.CauseMemory:     {outOfMem, atMemoryLimit, notation.ExitCode{Signal: 125}}, // like Slurm
-	corral.CauseTime:       {timeout, atTimeLimit, notation.ExitCode{Signal: 15}},
+	corral.CauseTime:       {timeout, atTimeLimit, notation.ExitCode{Signal: int(syscall.SIGTERM)}},
 	corral.CauseLostWorker: {nodeFail, nodeDown, notation.ExitCode{}},
 	corral.CauseNever:      {cancelled, noReason, notation.ExitCode{}},
 	corral.CauseWithdrawn:  {cancelled, noReason, notation.ExitCode{}},

@@ -4,6 +4,7 @@ package slurm
 // combines them. It has no side effects.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -128,22 +129,15 @@ func (s *submission) directives() error {
 	script := s.order.Script
 	lines, err := notation.Directives(script.Text)
 	if err != nil {
-		name := script.Name
-		if name == "" {
-			name = "sbatch"
-		}
-		return fmt.Errorf("fatal: %s: %w", name, err)
+		return fmt.Errorf("fatal: %s: %w", cmp.Or(script.Name, "sbatch"), err)
 	}
 	for _, words := range lines {
-		given, rest, err := sbatchOptions.Parse(words)
+		rest, err := sbatchOptions.Read(s, words)
 		if err != nil {
 			return err
 		}
 		if len(rest) > 0 {
 			return fmt.Errorf("Invalid directive found in batch script: %s", rest[0]) // Slurm's wording
-		}
-		if err := sbatchOptions.Apply(s, given...); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -209,9 +203,7 @@ func absolute(directory, path string) string {
 // size combines the options that define the size.
 func (s *submission) size() {
 	size := &s.spec.Size
-	if size.Tasks == 0 {
-		size.Tasks = max(1, s.perNode) // on its single node
-	}
+	size.Tasks = cmp.Or(size.Tasks, max(1, s.perNode)) // on its single node
 	if s.gpuTasks > 0 {
 		size.GPUs = min(s.gpuTasks*size.Tasks, 1<<20)
 	}

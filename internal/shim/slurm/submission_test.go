@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 	"github.com/corral-pilot/corral/internal/shim/slurm/step"
 )
@@ -98,12 +99,12 @@ func TestPrecedence(t *testing.T) {
 	}
 	size := notation.Size{CPUs: 6, Tasks: 3, CPUsPerTask: 2, MemoryMiB: 200, MemoryEach: true}
 	wantSpec := spec{
-		Account: "line", Directory: "/data", Output: "/data/a b-%j", Size: size, TimeLimit: 24 * time.Hour, Array: "1-3%2", Requeue: true,
+		Account: "line", Directory: "/data", Output: "/data/a b-%j", Size: size, TimeLimit: corral.Seconds(24 * time.Hour), Array: "1-3%2", Requeue: true,
 	}
 	wantOrder := step.Order{
 		Script: step.Script{Text: script, Name: "dir/job.sh", Args: []string{"one", "-J"}}, Environment: with.environ,
 		Place: step.Place{Directory: "/data"}, Streams: step.Streams{Output: "a b-%j"},
-		Limits: step.Limits{Umask: 0o077, Time: 24 * time.Hour}, Facts: step.Facts{Name: "script", Account: "line", Size: size},
+		Limits: step.Limits{Umask: 0o077, Time: corral.Seconds(24 * time.Hour)}, Facts: step.Facts{Name: "script", Account: "line", Size: size},
 		Array: "1-3%2",
 	}
 	wantArray := &notation.Array{Text: "1-3%2", Tasks: []int{1, 2, 3}, AtOnce: 2}
@@ -151,13 +152,13 @@ func TestClients(t *testing.T) {
 			"--parsable", "--job-name", "uuid", "--output", "/l/%j.log", "--export=ALL", "--comment", "rule_a", "--ntasks=1", "-t", "5", "--mem=500",
 			"--cpus-per-task=1", "-D", "/d", "--wrap=true",
 		}, func(s *submission) bool {
-			return s.spec.Comment == "rule_a" && s.spec.TimeLimit == 5*time.Minute && s.spec.Size.Tasks == 1
+			return s.spec.Comment == "rule_a" && s.spec.TimeLimit == corral.Seconds(5*time.Minute) && s.spec.Size.Tasks == 1
 		}},
 		{"Nextflow", "#!/bin/bash\n#SBATCH -J nf-a_(1)\n#SBATCH -o /w/.command.log\n#SBATCH --no-requeue\n" +
 			"#SBATCH --signal B:USR2@30\n#SBATCH -c 2\n#SBATCH -t 01:00:00\n#SBATCH --mem 1024M\n#SBATCH -p normal\ntrue\n", []string{".command.run"},
 			func(s *submission) bool {
 				return s.order.Facts.Name == "nf-a_(1)" && !s.spec.Requeue && s.order.Limits.Warning.Batch && s.order.Limits.Warning.Before == 30*time.Second &&
-					s.spec.Size.CPUs == 2 && s.spec.TimeLimit == time.Hour && s.spec.Size.MemoryMiB == 1024
+					s.spec.Size.CPUs == 2 && s.spec.TimeLimit == corral.Seconds(time.Hour) && s.spec.Size.MemoryMiB == 1024
 			}},
 		{"Makeflow", "#!/bin/sh\ncmd\n", []string{"-D", ".", "-o", "/dev/null", "-e", "/dev/null", "--export=ALL", "--job-name=makeflow0", "slurm.wrapper"},
 			func(s *submission) bool {

@@ -30,7 +30,7 @@ func transcriptJobs(t *testing.T) []job {
 	large := plain
 	large.Account, large.Comment, large.QOS, large.Nice, large.Error = "lab", "a rule", "high", 5, "/w/%x.err"
 	large.Size = notation.Size{CPUs: 4, Tasks: 2, CPUsPerTask: 2, MemoryMiB: 512, MemoryEach: true, GPUs: 1}
-	large.TimeLimit, large.Input = 25*time.Hour, "/w/in/../data"
+	large.TimeLimit, large.Input = corral.Seconds(25*time.Hour), "/w/in/../data"
 	array := plain
 	array.Array, array.Output = "1-9:2%2", "/w/slurm-%A_%a.out"
 	dependent, orphan := plain, plain

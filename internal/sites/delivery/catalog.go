@@ -16,6 +16,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/kit/fault"
 	"github.com/corral-pilot/corral/internal/kit/version"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/work/admit"
 	"github.com/corral-pilot/corral/packages"
@@ -81,10 +82,7 @@ func (c *Catalog) Register(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("registering the pilot's package: %w", err)
-	}
-	return nil
+	return wrap.Errorf(err, "registering the pilot's package")
 }
 
 // supersede deletes earlier packages of the same name that corrald itself created.
@@ -132,10 +130,7 @@ func (c *Catalog) all(ctx context.Context) ([]corral.Package, error) {
 	all, err := store.Read(ctx, c.db.Shared(), func(tx *store.Tx) ([]corral.Package, error) {
 		return tx.Packages(store.Filter{})
 	})
-	if err != nil {
-		return nil, fmt.Errorf("listing packages: %w", err)
-	}
-	return all, nil
+	return all, wrap.Errorf(err, "listing packages")
 }
 
 // of returns the package with this digest, including its signature, and its mirrors.
@@ -149,10 +144,7 @@ func (c *Catalog) of(ctx context.Context, digest string) (p packages.Signed, mir
 		mirrors, err = tx.MirrorsOf(found.ID)
 		return err
 	})
-	if err != nil {
-		return p, nil, fmt.Errorf("looking up package %s: %w", digest, err)
-	}
-	return p, mirrors, nil
+	return p, mirrors, wrap.Errorf(err, "looking up package %s", digest)
 }
 
 // Import copies the archive at source, an absolute path or a URL, into corrald's mirror and returns its catalog
@@ -231,10 +223,7 @@ func (c *Catalog) signature(ctx context.Context, at *url.URL, given []byte) (pac
 		return packages.ReadSigned(bytes.NewReader(given))
 	}
 	s, err := c.fetch.Signature(ctx, at.String())
-	if err != nil {
-		return s, fmt.Errorf("there is none beside the archive: %w", err)
-	}
-	return s, nil
+	return s, wrap.Errorf(err, "there is none beside the archive")
 }
 
 // download fetches the archive of s, whose signature was checked, from one of the URLs into the mirror.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/decide/reconcile"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/packages/htcondor"
@@ -153,10 +154,7 @@ func (c *Catalog) Prune(keep []string) error {
 			err = errors.Join(err, setAside(dir))
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("removing releases: %w", err)
-	}
-	return nil
+	return wrap.Errorf(err, "removing releases")
 }
 
 // setAside removes a release that is damaged or no longer needed. It is renamed first, so that an incomplete one is

@@ -11,6 +11,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/decide/reconcile"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -127,10 +128,7 @@ func (l *line) read(ctx context.Context, job corral.Job, name string) ([]byte, e
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading %s of %s: %w", name, job.Tag, err)
-	}
-	return b, nil
+	return b, wrap.Errorf(err, "reading %s of %s", name, job.Tag)
 }
 
 // stopwatch is the only clock of the parts. It returns a function that returns the time since stopwatch was called.

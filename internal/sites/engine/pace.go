@@ -6,6 +6,7 @@ package engine
 // rest).
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -90,10 +91,7 @@ func (p *pace) lookAgain() { p.lastPoll = time.Time{} }
 
 // next returns the time at which the jobs should be polled next.
 func (p *pace) next() time.Time {
-	steady := p.steady
-	if steady == 0 {
-		steady = pollSteady
-	}
+	steady := cmp.Or(p.steady, pollSteady)
 	quiet := p.lastPoll.Sub(p.changed)
 	every := min(max(steady, quiet/quietShare), max(steady, pollNothing))
 	switch {

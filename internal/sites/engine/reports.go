@@ -11,6 +11,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/decide/reconcile"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 	"github.com/corral-pilot/corral/internal/sites/admission"
 	"github.com/corral-pilot/corral/internal/sites/delivery"
@@ -136,10 +137,7 @@ func (h *watch) noteWaits(ctx context.Context, now time.Time, live []corral.Job,
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("recording why %d jobs wait: %w", len(changed), err)
-	}
-	return nil
+	return wrap.Errorf(err, "recording why %d jobs wait", len(changed))
 }
 
 // noteWorkers records data that the gate has but a batch system lacks: the number of registered workers of each

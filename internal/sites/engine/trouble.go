@@ -9,6 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -129,8 +130,5 @@ func (t *trouble) knock(ctx context.Context, site corral.Site) error {
 	if err := t.line.open(ctx, site); err != nil {
 		return err
 	}
-	if err := t.line.access.Head.Ping(ctx); err != nil {
-		return fmt.Errorf("reaching site %s: %w", site.Name, err)
-	}
-	return nil
+	return wrap.Errorf(t.line.access.Head.Ping(ctx), "reaching site %s", site.Name)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/internal/sites/admission"
 )
 
@@ -51,8 +51,7 @@ func (r *Reach) Claim(site corral.Site) gridsite.Claim {
 // job removes everything below a root.
 func (r *Reach) CheckRoot(ctx context.Context, head gridsite.Head, site corral.Site) (string, error) {
 	err := head.Check(ctx, r.Claim(site))
-	var no *gridsite.Refused
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[*gridsite.Refused](err); ok {
 		return no.Text, nil
 	}
 	return "", err
@@ -96,10 +95,7 @@ func (r *Reach) Facts(ctx context.Context, site corral.Site) (corral.SiteFacts, 
 			Notes: []string{"the queues are unknown: corrald cannot query " + site.Batch + " for them"}}, nil
 	}
 	facts, err := s.Survey(ctx, site.BatchOptions)
-	if err != nil {
-		return facts, fmt.Errorf("site %s: %w", site.Name, err)
-	}
-	return facts, nil
+	return facts, wrap.Errorf(err, "site %s", site.Name)
 }
 
 // Options returns the options for a site's batch system for a job with its own options: options that the job does not

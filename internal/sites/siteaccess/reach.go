@@ -3,13 +3,13 @@ package siteaccess
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // A Reach connects corrald to sites. Its methods may be called concurrently. It makes no decisions about sites: the
@@ -38,10 +38,7 @@ func New(backends gridsite.Backends, owner string) *Reach {
 // Open connects to a site. Closing the result does not affect other users.
 func (r *Reach) Open(_ context.Context, site corral.Site) (gridsite.Access, error) {
 	access, _, err := r.open(site)
-	if err != nil {
-		return access, fmt.Errorf("reaching site %s: %w", site.Name, err)
-	}
-	return access, nil
+	return access, wrap.Errorf(err, "reaching site %s", site.Name)
 }
 
 // open connects to a site and returns the shared connection, or nil if its transport has none.

@@ -173,8 +173,7 @@ func (r *process) startOn(ctx context.Context, head gridsite.Head) (gridsite.Str
 // startAlone starts the program on its own connection.
 func (r *process) startAlone(ctx context.Context) (gridsite.Stream, error) {
 	stdio, err := r.startOn(ctx, r.own)
-	var login *gridsite.LoginError
-	if errors.As(err, &login) {
+	if login, ok := errors.AsType[*gridsite.LoginError](err); ok {
 		return nil, corral.Errorf(corral.Unavailable, "the sshd there has one session for each connection, commands "+
 			"and the relay need two (MaxSessions 2 in its sshd_config), and a second connection is not let in without "+
 			"a person's help: %w", login)

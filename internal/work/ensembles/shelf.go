@@ -13,6 +13,7 @@ import (
 
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 	"github.com/corral-pilot/corral/workflow"
@@ -55,10 +56,7 @@ func (s Shelf) request(files string, member int) (r api.NewRun, err error) {
 	if err == nil {
 		err = json.Unmarshal(text, &r)
 	}
-	if err != nil {
-		return r, fmt.Errorf("reading workflow %d of an ensemble: %w", member, err)
-	}
-	return r, nil
+	return r, wrap.Errorf(err, "reading workflow %d of an ensemble", member)
 }
 
 // direction recreates the direction of an ensemble as it was at the ensemble's creation. It reads no workflows for an

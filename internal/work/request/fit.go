@@ -99,9 +99,7 @@ func fitMachine(g *corral.Glidein, site corral.Site, machine corral.SiteQueue) e
 
 // defaultMemory sets the memory of each host if the glidein does not specify it.
 func defaultMemory(g *corral.Glidein, mib int) {
-	if g.MemoryMiB == 0 {
-		g.MemoryMiB = mib
-	}
+	g.MemoryMiB = cmp.Or(g.MemoryMiB, mib)
 }
 
 // Machine returns the machine of a site without a batch system, described as a queue: this machine if the site is

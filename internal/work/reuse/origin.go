@@ -3,7 +3,6 @@ package reuse
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/kit/input"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 )
 
 // OriginFile is the name of the file with a run's origin in its directory.
@@ -85,10 +85,7 @@ func ReadOrigin(dir string) (o Origin, err error) {
 	if err == nil {
 		err = json.Unmarshal(text, &o)
 	}
-	if err != nil {
-		return Origin{}, fmt.Errorf("reading the run's origin: %w", err)
-	}
-	return o, nil
+	return o, wrap.Errorf(err, "reading the run's origin")
 }
 
 // Latest finds the latest run of the same workflow file whose directory exists; the id is 0 if there is no such run. It

@@ -1,6 +1,7 @@
 package dagman
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -222,9 +223,7 @@ func (d *describer) outputs(bare bool) {
 		if name == "" && (file == d.t.Stdout || file == d.t.Stderr) {
 			continue
 		}
-		if name == "" {
-			name = file
-		}
+		name = cmp.Or(name, file)
 		d.deep = d.deep || path.Base(name) != name
 		list = append(list, d.listed("transfer_output_files", name))
 		if name != file || bare && path.Base(file) != file {

@@ -1,6 +1,7 @@
 package dagman
 
 import (
+	"cmp"
 	"errors"
 	"path"
 	"strconv"
@@ -176,9 +177,7 @@ func (n *node) controlTask(t *workflow.Task, several bool) {
 	}
 	if c.Label = t.Label(); t.Control != nil {
 		c.Noop = c.Noop || t.Control.Noop
-		if c.Priority == 0 {
-			c.Priority = t.Control.Priority
-		}
+		c.Priority = cmp.Or(c.Priority, t.Control.Priority)
 	}
 	for s := n.scope; s != nil; s = s.outer {
 		if s.holder == none {

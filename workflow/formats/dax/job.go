@@ -1,6 +1,7 @@
 package dax
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"math"
@@ -278,10 +279,7 @@ func (j *job) complete(r *reader) error {
 	}
 	program := r.programs[j.runs]
 	if program != "" || j.given {
-		if program == "" {
-			program = j.runs.name
-		}
-		j.Argv = append([]string{r.builder.Intern(program)}, words...)
+		j.Argv = append([]string{r.builder.Intern(cmp.Or(program, j.runs.name))}, words...)
 	}
 	if j.measured {
 		j.Instant = !j.Measured()

@@ -19,9 +19,12 @@ type Option[T any] struct {
 	// Names are separated by blanks. "all|a" has no argument, "name|n=" has one, and "jobs|j?" may have one, which must
 	// be in the same word, as in --jobs=7. The letter is optional.
 	Names     string
-	Set       func(*T, Given) error // stores the argument; nil: the option is accepted, but has no effect
-	Variables string                // environment variables that may contain its argument, separated by blanks
+	Set       Effect[T] // nil: the option is accepted, but has no effect
+	Variables string    // environment variables that may contain its argument, separated by blanks
 }
+
+// An Effect stores the argument of an option.
+type Effect[T any] func(*T, Given) error
 
 // A Given is an option that was given.
 type Given struct {
@@ -43,27 +46,27 @@ func (g Given) String() string {
 // Refuse returns the error for an option that Corral does not support, with this argument or at all.
 func (g Given) Refuse(why string) error { return &Unsupported{What: g.String(), Why: why} }
 
-// Refuse returns the Set function of an option that is not supported.
-func Refuse[T any](why string) func(*T, Given) error {
+// Refuse returns the Effect of an option that is not supported.
+func Refuse[T any](why string) Effect[T] {
 	return func(_ *T, g Given) error { return g.Refuse(why) }
 }
 
-// Text returns the Set function of an option whose argument is a text.
-func Text[T any](field func(*T) *string) func(*T, Given) error {
+// Text returns the Effect of an option whose argument is a text.
+func Text[T any](field func(*T) *string) Effect[T] {
 	return func(t *T, g Given) error { *field(t) = g.Value; return nil }
 }
 
-// List returns the Set function of an option whose argument is a list separated by commas.
-func List[T any](field func(*T) *[]string) func(*T, Given) error {
+// List returns the Effect of an option whose argument is a list separated by commas.
+func List[T any](field func(*T) *[]string) Effect[T] {
 	return func(t *T, g Given) error { *field(t) = strings.Split(g.Value, ","); return nil }
 }
 
-// On returns the Set function of an option without an argument.
-func On[T any](field func(*T) *bool) func(*T, Given) error {
+// On returns the Effect of an option without an argument.
+func On[T any](field func(*T) *bool) Effect[T] {
 	return func(t *T, _ Given) error { *field(t) = true; return nil }
 }
 
-// Apply calls the Set functions of options in order, until one returns an error.
+// Apply applies the effects of options in order, until one returns an error.
 func (c Command[T]) Apply(t *T, given ...Given) error {
 	for _, g := range given {
 		f, err := c.find(g.Name, g.Name)
@@ -75,6 +78,15 @@ func (c Command[T]) Apply(t *T, given ...Given) error {
 		}
 	}
 	return nil
+}
+
+// Read parses words and applies their options. It returns the other words.
+func (c Command[T]) Read(t *T, words []string) (rest []string, err error) {
+	given, rest, err := c.Parse(words)
+	if err == nil {
+		err = c.Apply(t, given...)
+	}
+	return rest, err
 }
 
 // Environment returns the options that are given by environment variables, in the order of the command's options.

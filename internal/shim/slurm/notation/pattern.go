@@ -5,6 +5,16 @@ import (
 	"strings"
 )
 
+// FileNames returns the values of the letters in the patterns of a job's files, except %N. task is the job's number in
+// its array, or NoTask.
+func FileNames(id, arrayID int64, task, name, user string) map[byte]string {
+	job := strconv.FormatInt(id, 10)
+	return map[byte]string{
+		'j': job, 'J': job, 'A': strconv.FormatInt(arrayID, 10), 'a': task, 'x': name, 'u': user, 'n': "0", 't': "0",
+		's': "batch",
+	}
+}
+
 // maxWidth is the maximum width to which a number in a file's name is padded.
 const maxWidth = 10
 

@@ -103,7 +103,7 @@ func (o Order) told(i instance, began time.Time) map[string]string {
 	given("SLURM_GPUS_ON_NODE", int64(f.GPUs))
 	given("SLURM_RESTART_COUNT", int64(i.attempt-1))
 	if o.Limits.Time > 0 {
-		given("SLURM_JOB_END_TIME", began.Add(o.Limits.Time).Unix())
+		given("SLURM_JOB_END_TIME", began.Add(time.Duration(o.Limits.Time)).Unix())
 	}
 	if f.MemoryEach {
 		given("SLURM_MEM_PER_CPU", f.MemoryMiB)
@@ -123,7 +123,7 @@ func (o Order) told(i instance, began time.Time) map[string]string {
 			step = i.tasks[1] - i.tasks[0]
 		}
 		maps.Copy(vars, map[string]string{
-			"SLURM_ARRAY_JOB_ID": strconv.FormatInt(i.arrayID, 10), "SLURM_ARRAY_TASK_ID": strconv.Itoa(i.number()),
+			"SLURM_ARRAY_JOB_ID": strconv.FormatInt(i.arrayID, 10), "SLURM_ARRAY_TASK_ID": i.number(),
 			"SLURM_ARRAY_TASK_COUNT": strconv.Itoa(n), "SLURM_ARRAY_TASK_MIN": strconv.Itoa(i.tasks[0]),
 			"SLURM_ARRAY_TASK_MAX": strconv.Itoa(i.tasks[n-1]), "SLURM_ARRAY_TASK_STEP": strconv.Itoa(step),
 		})

@@ -16,9 +16,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 	"unicode/utf8"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/kit/input"
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
@@ -68,7 +68,7 @@ type Streams struct {
 type Limits struct {
 	Umask   int               `json:"umask"`
 	Soft    map[string]uint64 `json:"soft,omitempty"`    // :: name as in Rlimits → soft limit
-	Time    time.Duration     `json:"time,omitempty"`    // 0: none; enforced by the worker
+	Time    corral.Seconds    `json:"time_s,omitempty"`  // 0: none; enforced by the worker
 	Warning *notation.Warning `json:"warning,omitempty"` // a signal before the time limit
 }
 

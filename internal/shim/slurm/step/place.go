@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/wrap"
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
@@ -33,10 +34,8 @@ func (p Place) visible(host string) error {
 		return fmt.Errorf("on worker %s, %s is not the directory that it is on %s: jobs of a shim need a file "+
 			"system that workers share with the machine where sbatch is called", host, p.Directory, p.Host)
 	}
-	if err := syscall.Access(p.Directory, all); err != nil {
-		return fmt.Errorf("on worker %s, the job's directory %s cannot be entered: %w", host, p.Directory, err)
-	}
-	return nil
+	err := syscall.Access(p.Directory, all)
+	return wrap.Errorf(err, "on worker %s, the job's directory %s cannot be entered", host, p.Directory)
 }
 
 // An instance identifies one of an order's jobs, and the host on which it runs.
@@ -49,8 +48,13 @@ type instance struct {
 	host    string
 }
 
-// number returns the job's number in its array.
-func (i instance) number() int { return i.tasks[i.element] }
+// number returns the job's number in its array, or NoTask.
+func (i instance) number() string {
+	if i.tasks == nil {
+		return notation.NoTask
+	}
+	return strconv.Itoa(i.tasks[i.element])
+}
 
 // instanceOf reads the variables that the worker sets for a task.
 func instanceOf(o Order, getenv func(string) string) (i instance, err error) {
@@ -84,13 +88,7 @@ func instanceOf(o Order, getenv func(string) string) (i instance, err error) {
 
 // names returns the values of % patterns in file names.
 func (o Order) names(i instance) map[byte]string {
-	id := strconv.FormatInt(i.id, 10)
-	names := map[byte]string{
-		'j': id, 'J': id, 'A': strconv.FormatInt(i.arrayID, 10), 'a': notation.NoTask,
-		'x': o.Facts.Name, 'u': o.Facts.User, 'N': i.host, 'n': "0", 't': "0", 's': "batch",
-	}
-	if i.tasks != nil {
-		names['a'] = strconv.Itoa(i.number())
-	}
+	names := notation.FileNames(i.id, i.arrayID, i.number(), o.Facts.Name, o.Facts.User)
+	names['N'] = i.host
 	return names
 }

@@ -181,7 +181,7 @@ func (p *process) warn(ended <-chan struct{}) {
 	var due <-chan time.Time
 	w := p.order.Limits.Warning
 	if w != nil && p.order.Limits.Time > 0 {
-		t := time.NewTimer(max(0, p.order.Limits.Time-w.Before))
+		t := time.NewTimer(max(0, time.Duration(p.order.Limits.Time)-w.Before))
 		defer t.Stop()
 		due = t.C
 	}
@@ -219,7 +219,7 @@ func (p *process) end() {
 	// The worker does not report the reason. But the worker measures the time limit from the start of this process, so
 	// an earlier signal has another reason.
 	why := ""
-	if limit := p.order.Limits.Time; limit > 0 && age() >= limit {
+	if limit := time.Duration(p.order.Limits.Time); limit > 0 && age() >= limit {
 		why = " DUE TO TIME LIMIT"
 	}
 	fmt.Fprintf(p.stderr, "slurmstepd: error: *** JOB %d ON %s CANCELLED AT %s%s ***\n",

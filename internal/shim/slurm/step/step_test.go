@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
@@ -154,7 +155,7 @@ func TestNothingIsLeft(t *testing.T) {
 func TestWarning(t *testing.T) {
 	t.Parallel()
 	o := order(t, `trap 'echo warned; exit 3' USR2; while :; do sleep 0.01; done`)
-	o.Limits.Time, o.Limits.Warning = time.Hour, &notation.Warning{Signal: int(syscall.SIGUSR2), Before: 2 * time.Hour, Batch: true}
+	o.Limits.Time, o.Limits.Warning = corral.Seconds(time.Hour), &notation.Warning{Signal: int(syscall.SIGUSR2), Before: 2 * time.Hour, Batch: true}
 	o.Script.Text = strings.Replace(o.Script.Text, "#!/bin/sh\n", "#!/bin/sh\n: > ready\n", 1)
 	r := run(t, o)
 	if r.state.ExitCode() != 3 && r.state.String() != "signal: user defined signal 2" { // the signal may come before the trap is set
@@ -171,7 +172,7 @@ func TestAskedToEnd(t *testing.T) {
 		time.Millisecond: `\d ON \S+ CANCELLED AT \S{19} DUE TO TIME LIMIT \*\*\*`,
 	} {
 		o := order(t, `trap 'while ! grep -q CANCELLED slurm-7000003.out; do :; done; exit 4' TERM; kill -TERM 0; while :; do sleep 0.01; done`)
-		o.Limits.Time = limit
+		o.Limits.Time = corral.Seconds(limit)
 		r := run(t, o)
 		got := r.file(t, "slurm-7000003.out")
 		if r.state.ExitCode() != 4 || !regexp.MustCompile(says+`\n$`).MatchString(got) {
@@ -326,7 +327,7 @@ func TestSlurmsVariables(t *testing.T) {
 		"per cpu": {func(o *Order) { o.Facts.MemoryMiB, o.Facts.MemoryEach = 9, true }, instance{id: 3, host: "n1"}, "SLURM_MEM_PER_CPU=9"},
 		"account": {func(o *Order) { o.Facts.Account = "lab" }, instance{id: 3, host: "n1"}, "SLURM_JOB_ACCOUNT=lab"},
 		"export":  {func(o *Order) { o.Facts.Export = "NONE" }, instance{id: 3, host: "n1"}, "SLURM_EXPORT_ENV=NONE"},
-		"limit":   {func(o *Order) { o.Limits.Time = time.Minute }, instance{id: 3, host: "n1"}, "SLURM_JOB_END_TIME=1060"},
+		"limit":   {func(o *Order) { o.Limits.Time = corral.Seconds(time.Minute) }, instance{id: 3, host: "n1"}, "SLURM_JOB_END_TIME=1060"},
 		"again":   {func(*Order) {}, instance{id: 3, attempt: 3, host: "n1"}, "SLURM_RESTART_COUNT=2"},
 		"name":    {func(o *Order) { o.Facts.Name = "a b" }, instance{id: 3, host: "n1"}, "SLURM_JOB_NAME=a b"},
 		"tasks": {
@@ -396,7 +397,7 @@ func TestInstance(t *testing.T) {
 		})
 		number := "-"
 		if err == nil && i.tasks != nil {
-			number = strconv.Itoa(i.number())
+			number = i.number()
 		}
 		got := fmt.Sprint(i.id, " ", i.arrayID, " ", number)
 		if err != nil {
