@@ -302,21 +302,21 @@ func take(order []share, n int) []share {
 // manySizes is the maximum number of tasks of a workflow for which more than two host sizes are tried.
 const manySizes = 50_000
 
-// hostSizes returns the numbers of cpus per host to try: powers of two, the maximum that a task needs, and whole hosts.
+// hostSizes returns the numbers of cpus per host to try: powers of two, the maximum that a task needs, and the whole
+// hosts of each site.
 func (p *planning) hostSizes() []int {
 	if p.shapes != nil {
 		return p.shapes
 	}
-	need, largest := 1, 0
+	need := 1
 	for _, n := range p.tasks.needs {
 		need = max(need, n.CPUs)
 	}
+	sizes := []int{need}
 	for _, s := range p.Sites {
-		largest = max(largest, s.Host.CPUs)
+		sizes = append(sizes, max(need, min(s.Host.CPUs, p.most)))
 	}
-	largest = min(largest, max(need, p.most))
-	sizes := []int{need, largest}
-	for c := 1; c < largest; c *= 4 {
+	for c := 1; c < slices.Max(sizes); c *= 2 {
 		if c > need {
 			sizes = append(sizes, c)
 		}
