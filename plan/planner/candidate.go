@@ -20,6 +20,7 @@ type share struct {
 	host  corral.Resources
 	count int
 	slot  *Slot // the slot of the hosts; nil: they are available after a wait, for as long as the site allows
+	stay  bool  // the hosts stay through pauses
 }
 
 // An outcome is the result of evaluating a candidate.
@@ -104,9 +105,13 @@ func (p *planning) lines(c candidate, begin time.Duration) []*line {
 		if share.slot != nil {
 			ready = max(begin, share.slot.From) + share.site.Overhead
 		}
+		most := keep(share.site, p.Cluster.Leave)
+		if share.stay {
+			most = plan.Unbounded
+		}
 		for range share.count {
 			all = append(all, &line{site: share.site, host: share.host, ready: ready, slot: share.slot,
-				leave: p.Cluster.Leave, keep: keep(share.site, p.Cluster.Leave), reserve: reserve(p)})
+				leave: p.Cluster.Leave, keep: most, reserve: reserve(p)})
 			if p.Goal.Static {
 				all[len(all)-1].hold()
 			}

@@ -250,7 +250,10 @@ func (p *planning) candidates() []candidate {
 				limit += s.count
 			}
 			for _, n := range counts(min(limit, p.mostHosts(cpus)), len(p.Work.Tasks)) {
-				all = append(all, take(order, n))
+				c := candidate(take(order, n))
+				if all = append(all, c); n > 1 && len(p.Work.Tasks) <= manyStays && !p.Goal.Static {
+					all = append(all, c.staying())
+				}
 			}
 		}
 	}
@@ -285,6 +288,19 @@ func steps(least, most, tries int) []int {
 		}
 	}
 	return all
+}
+
+// manyStays is the maximum number of tasks of a workflow for which hosts that stay through pauses are tried, too. They
+// cost more than hosts that are released and requested again, unless start-ups cost more than the pauses.
+const manyStays = 5000
+
+// staying returns the candidate with hosts that stay.
+func (c candidate) staying() candidate {
+	c = slices.Clone(c)
+	for i := range c {
+		c[i].stay = true
+	}
+	return c
 }
 
 // take returns the first n hosts of the shares.

@@ -115,6 +115,9 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 	if err != nil {
 		return nil, err
 	}
+	if near := m.nearly(pl, goal, opts); near != nil {
+		pl = near
+	}
 	if pl.Feasible && opts.Play != nil && opts.Slots == nil && m.Rough == 0 &&
 		len(m.Work.Tasks) <= mostTasks {
 		was := pl.Point
@@ -147,6 +150,22 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 			"errors: %s", goal.BoundNames(), pl.Confidence.Reached, n, below(pl.Confidence), m.Errors.Law(m.Spread.String())))
 	}
 	return pl, nil
+}
+
+// nearly returns the nearest plan of an answer if it reaches the goal with other walltimes, or nil.
+func (m Model) nearly(pl *plan.Plan, goal plan.Goal, opts planner.Options) *plan.Plan {
+	if pl.Feasible || pl.Nearest == nil || !goal.Bounded() || goal.Confidence > 0 || opts.Play == nil ||
+		opts.Slots != nil || len(m.Work.Tasks) > mostTasks {
+		return nil
+	}
+	near := *pl.Nearest
+	near.Goal = goal
+	found := m.stretch(&near, opts.Seed)
+	if !goal.Within(point(found)) {
+		return nil
+	}
+	found.LowerBound, found.Front = pl.LowerBound, pl.Front
+	return found
 }
 
 // below describes the confidence of the next cheaper candidate.

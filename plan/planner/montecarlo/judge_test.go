@@ -315,3 +315,26 @@ func TestMeasuredErrors(t *testing.T) {
 		t.Error("a plan is played with errors")
 	}
 }
+
+// What a plan reaches is within reach of any other objective: its makespan as a deadline, and its cost as a budget.
+func TestWhatAPlanReachesIsWithinReach(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(12) {
+		m := random(t, rand.New(rand.NewPCG(seed, 12)), 40)
+		m.Sites[0].Walltime = 2 * m.Work.Graph.CriticalPath(m.Work.Runtimes())
+		for _, goal := range []plan.Goal{{Objective: plan.Makespan}, {Objective: plan.Cost}} {
+			made, err := m.Make(t.Context(), goal, planner.Options{})
+			if err != nil || !made.Feasible {
+				t.Fatalf("%d: %v, %+v", seed, err, made)
+			}
+			other := plan.Goal{Objective: plan.Cost, Deadline: made.Makespan}
+			if goal.Objective == plan.Cost {
+				other = plan.Goal{Objective: plan.Makespan, Budget: &made.Cost}
+			}
+			if again, err := m.Make(t.Context(), other, planner.Options{}); err != nil || !again.Feasible {
+				t.Errorf("%d: %s reaches %s for %s, but %+v is refused: %v, %v", seed, goal.Objective, made.Makespan, made.Cost,
+					other, again.Reasons, err)
+			}
+		}
+	}
+}
