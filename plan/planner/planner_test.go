@@ -101,3 +101,19 @@ func TestPilotsThatCanBeLetGo(t *testing.T) {
 		}
 	}
 }
+
+// The whole host of a site with small hosts is tried beside sites with larger hosts: where hosts have a price, a part of
+// one costs as much as all of it.
+func TestWholeHostsOfEachSite(t *testing.T) {
+	t.Parallel()
+	small, large := cloud(), cloud()
+	small.Name, small.Host.CPUs = "small", 6
+	small.Tariff = plan.Tariff{Rate: cost.Rate{Price: 6_000_000, Per: cost.HostHour}}
+	large.Name, large.Host.CPUs = "large", 32
+	large.Tariff.Rate.Price *= 5
+	pl, err := Make(plan.Problem{Work: stages(t, time.Hour, 6), Sites: []plan.Site{small, large}},
+		plan.Goal{Objective: plan.Cost}, Options{})
+	if err != nil || len(pl.Pilots) != 1 || pl.Pilots[0].Site != "small" || pl.Pilots[0].CPUs != 6 {
+		t.Errorf("%v, %+v; want one host of 6 cpus", err, pl.Pilots)
+	}
+}

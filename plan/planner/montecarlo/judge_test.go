@@ -319,9 +319,9 @@ func TestMeasuredErrors(t *testing.T) {
 // What a plan reaches is within reach of any other objective: its makespan as a deadline, and its cost as a budget.
 func TestWhatAPlanReachesIsWithinReach(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(12) {
+	for _, seed := range []uint64{0, 1, 2, 79, 98, 132, 143, 148} {
 		m := random(t, rand.New(rand.NewPCG(seed, 12)), 40)
-		m.Sites[0].Walltime = 2 * m.Work.Graph.CriticalPath(m.Work.Runtimes())
+		m.Sites[0].Walltime, m.Sites[0].Pilots, m.Sites[0].Speed = 45*time.Minute, 4, 0.7
 		for _, goal := range []plan.Goal{{Objective: plan.Makespan}, {Objective: plan.Cost}} {
 			made, err := m.Make(t.Context(), goal, planner.Options{})
 			if err != nil || !made.Feasible {
