@@ -131,7 +131,7 @@ func oddsOf(d *plan.Plan) any {
 		brief(o.Makespan.P90), priced(o.Cost.P90))
 }
 
-// confidenceOf formats the probability that a plan meets its deadline, if a confidence was requested.
+// confidenceOf formats the probability that a plan meets its deadline and its budget, if a confidence was requested.
 func confidenceOf(d *plan.Plan) any {
 	c := d.Confidence
 	switch {

@@ -108,12 +108,15 @@ func TestWholeHostsOfEachSite(t *testing.T) {
 	t.Parallel()
 	small, large := cloud(), cloud()
 	small.Name, small.Host.CPUs = "small", 6
-	small.Tariff = plan.Tariff{Rate: cost.Rate{Price: 6_000_000, Per: cost.HostHour}}
+	small.Tariff.Rate.Per = cost.HostHour
 	large.Name, large.Host.CPUs = "large", 32
 	large.Tariff.Rate.Price *= 5
 	pl, err := Make(plan.Problem{Work: stages(t, time.Hour, 6), Sites: []plan.Site{small, large}},
 		plan.Goal{Objective: plan.Cost}, Options{})
-	if err != nil || len(pl.Pilots) != 1 || pl.Pilots[0].Site != "small" || pl.Pilots[0].CPUs != 6 {
-		t.Errorf("%v, %+v; want one host of 6 cpus", err, pl.Pilots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pl.Pilots) != 1 || pl.Pilots[0].Site != "small" || pl.Pilots[0].CPUs != 6 {
+		t.Errorf("%+v; want one host of 6 cpus", pl.Pilots)
 	}
 }

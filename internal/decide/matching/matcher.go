@@ -68,6 +68,7 @@ func (m *Matcher[T]) Open(s *Slot[T]) {
 	}
 	m.opened++
 	m.cpus += s.Host.CPUs
+	m.settled = false
 	s.in, s.opened, s.stale = m, m.opened, true
 	if s.node == nil {
 		s.node = &node[T]{slot: s, weight: uint32(m.opened) * 0x9e3779b1} // Knuth's multiplicative hash
@@ -82,6 +83,7 @@ func (m *Matcher[T]) Close(s *Slot[T]) {
 		return
 	}
 	m.cpus -= s.Host.CPUs
+	m.settled = false
 	s.unkeep()
 	s.move()
 	s.in = nil

@@ -115,6 +115,9 @@ func (s *Slot[T]) Release(j *Job[T], now time.Time) {
 	}
 	s.advance(now)
 	s.stale = true
+	if s.in != nil {
+		s.in.settled = false
+	}
 	s.move()
 }
 
@@ -198,6 +201,7 @@ func (s *Slot[T]) unkeep() {
 	if s.keptFor != nil {
 		s.keptFor.overtaken.slot, s.keptFor = nil, nil
 		s.unkept, s.stale = true, true
+		s.in.settled = false
 		s.move()
 	}
 }

@@ -83,7 +83,7 @@ func unlessSuspended(w *World, actions []Action) []Action {
 	})
 }
 
-// credentialTimes returns the times when credentials begin or cease to permit submissions of the glideins' attempts.
+// credentialTimes passes on the times when credentials begin or cease to permit submissions of the glideins' attempts.
 func credentialTimes(w *World, consider func(time.Time)) {
 	if len(w.Site.Credentials) == 0 {
 		return
@@ -220,7 +220,7 @@ func staging(now time.Time, w *World) []Action {
 	return nil
 }
 
-// stagingTimes returns the times when setup jobs for packages may be retried.
+// stagingTimes passes on the times when setup jobs for packages may be retried.
 func stagingTimes(now time.Time, w *World, consider func(time.Time)) {
 	consider(upgradeTime(now, w))
 	for i := range w.Glideins {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -74,9 +75,16 @@ func TestEarlyPilotsAreJudged(t *testing.T) {
 			continue
 		}
 		judged++
-		fresh := q.Model.Judge(q.Goal, q.Options.Seed)(made, true)
-		if got := made.Confidence.Reached; got != fresh {
-			t.Errorf("%d: confidence %g is reported, but its own outcomes reach %g: %v", k, got, fresh, made.Reasons)
+		met := 0
+		for _, o := range q.Model.Outcomes(made, q.Model.Exact, q.Options.Seed) {
+			if o.Finished && o.Makespan <= time.Duration(q.Goal.Deadline) {
+				met++
+			}
+		}
+		share := float64(met) / float64(q.Model.Exact)
+		said := fmt.Sprintf("in a share of %.3f of", share)
+		if got := made.Confidence.Reached; got != share || !strings.Contains(strings.Join(made.Reasons, "\n"), said) {
+			t.Errorf("%d: confidence %g is reported, but its own outcomes reach %g: %v", k, got, share, made.Reasons)
 		}
 	}
 	if judged == 0 {

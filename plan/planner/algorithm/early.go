@@ -71,13 +71,18 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 		return made, nil
 	}
 	if c := made.Confidence; c != nil {
-		share := q.Model.Judge(q.Goal, q.Options.Seed)(played, true)
+		share := q.Model.Judge(ctx, q.Goal, q.Options.Seed)(played, true)
 		if share < c.Reached && share < c.Asked {
 			made.Reasons = append(made.Reasons, fmt.Sprintf("pilots are not requested earlier: the plan would reach its "+
 				"goal in a share of %.3f of simulated outcomes only", share))
 			return made, nil
 		}
-		played.Confidence = &plan.Confidence{Asked: c.Asked, Reached: share}
+		own := *c
+		own.Reached = share
+		played.Confidence, played.Reasons = &own, slices.Clone(played.Reasons)
+		if k := slices.Index(played.Reasons, q.Model.Reason(q.Goal, c)); k >= 0 {
+			played.Reasons[k] = q.Model.Reason(q.Goal, &own)
+		}
 	}
 	played.Assumed = plan.Assume(q.Model.Problem, played, q.Model.Spread.String())
 	played.Reasons = append(slices.Clone(played.Reasons), fmt.Sprintf("%d pilots are requested early, to be in time, "+

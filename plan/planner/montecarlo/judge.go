@@ -52,7 +52,8 @@ func (m Model) draws() int {
 
 // Judge returns a planner's judge of plans for a goal with a bound and a confidence, or nil if the workflow is too
 // large for repeated simulation. All plans are simulated in the same outcomes.
-func (m Model) Judge(goal plan.Goal, seed uint64) planner.Judge {
+func (m Model) Judge(ctx context.Context, goal plan.Goal, seed uint64) planner.Judge {
+	m.ctx = ctx
 	most := m.draws()
 	if most == 0 {
 		return nil
@@ -63,7 +64,7 @@ func (m Model) Judge(goal plan.Goal, seed uint64) planner.Judge {
 		case m.Rough > 0:
 			enough, step = min(most, m.Rough), leastDraws
 		case exact:
-			enough = most
+			enough, step = most, most
 		}
 		judge := m
 		if judge.drawn == nil {
@@ -109,7 +110,7 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 	}
 	asked := goal.Confidence > 0 && goal.Bounded()
 	if asked {
-		opts.Judge = m.Judge(goal, opts.Seed)
+		opts.Judge = m.Judge(ctx, goal, opts.Seed)
 	}
 	pl, err := planner.Make(m.Problem, goal, opts)
 	if err != nil {
@@ -146,10 +147,15 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 			"confidence applies only to waits, for each of which the plan assumes the quantile %g",
 			mostTasks, goal.Confidence))
 	case asked && pl.Confidence != nil:
-		pl.Reasons = append(pl.Reasons, fmt.Sprintf("it meets %s in a share of %.3f of %d simulated outcomes%s; "+
-			"errors: %s", goal.BoundNames(), pl.Confidence.Reached, n, below(pl.Confidence), m.Errors.Law(m.Spread.String())))
+		pl.Reasons = append(pl.Reasons, m.Reason(goal, pl.Confidence))
 	}
 	return pl, nil
+}
+
+// Reason returns the sentence about the confidence of a plan.
+func (m Model) Reason(goal plan.Goal, c *plan.Confidence) string {
+	return fmt.Sprintf("it meets %s in a share of %.3f of %d simulated outcomes%s; errors: %s", goal.BoundNames(),
+		c.Reached, m.draws(), below(c), m.Errors.Law(m.Spread.String()))
 }
 
 // nearly returns the nearest plan of an answer if it reaches the goal with other walltimes, or nil.
