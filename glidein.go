@@ -393,9 +393,7 @@ func (g Glidein) Shown() (state, reason string) {
 
 // jitter is constant for a glidein and attempt, so that repeating a decision gives the same result.
 func jitter(id GlideinID, number int) float64 {
-	text := strconv.AppendInt(make([]byte, 0, 48), int64(id), 10)
-	text = strconv.AppendInt(append(text, '/'), int64(number), 10)
 	h := fnv.New32a()
-	h.Write(text)
+	h.Write([]byte(strconv.FormatInt(int64(id), 10) + "/" + strconv.Itoa(number)))
 	return float64(h.Sum32()) / (math.MaxUint32 + 1)
 }

@@ -30,7 +30,7 @@ type Evidence struct {
 type Confidence struct {
 	Asked       float64  `json:"asked"`
 	Reached     float64  `json:"reached"`
-	NextCheaper *float64 `json:"next_cheaper_reaches"` // share that the next cheaper candidate reaches in a quarter of the outcomes; nil: none exists
+	NextCheaper *float64 `json:"next_cheaper_reaches"` // of the next cheaper candidate, in fewer outcomes; nil: none
 }
 
 // Met reports whether the confidence is reached, or is not judged.
@@ -248,7 +248,8 @@ func known(n int) int {
 	return n
 }
 
-// used returns the shapes of a plan's pilots at a site, one for each number of cpus and walltime, in ascending order of cpus.
+// used returns the shapes of a plan's pilots at a site, one for each number of cpus and walltime, in ascending order of
+// cpus.
 func used(s *Site, pl *Plan) (shapes []Shape) {
 	for _, q := range pl.Pilots {
 		if q.Site == s.Name && q.Queue == s.Queue {

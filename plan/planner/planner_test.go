@@ -111,12 +111,12 @@ func TestWholeHostsOfEachSite(t *testing.T) {
 	small.Tariff.Rate.Per = cost.HostHour
 	large.Name, large.Host.CPUs = "large", 32
 	large.Tariff.Rate.Price *= 5
-	pl, err := Make(plan.Problem{Work: stages(t, time.Hour, 6), Sites: []plan.Site{small, large}},
+	pl, err := Make(plan.Problem{Work: stages(t, time.Hour, 36), Sites: []plan.Site{small, large}},
 		plan.Goal{Objective: plan.Cost}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(pl.Pilots) != 1 || pl.Pilots[0].Site != "small" || pl.Pilots[0].CPUs != 6 {
-		t.Errorf("%+v; want one host of 6 cpus", pl.Pilots)
+	if q := pl.Pilots[0]; q.Site != "small" || q.CPUs != 6 {
+		t.Errorf("%+v; want hosts of 6 cpus", q)
 	}
 }

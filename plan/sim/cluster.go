@@ -253,8 +253,8 @@ func (c *cluster) drop(m *member) {
 	delete(c.of, &m.slot)
 }
 
-// attend schedules the next tick that may have an effect: a worker is silent for longer than its lease, or may get other
-// jobs, or has to return some, merely because time passes.
+// attend schedules the next tick that may have an effect: a worker is silent for longer than its lease, or may get
+// other jobs, or has to return some, merely because time passes.
 func (c *cluster) attend() {
 	at := c.gridAfter(tick)
 	if c.tickAt > 0 && c.tickAt <= at {

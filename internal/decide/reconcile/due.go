@@ -47,9 +47,9 @@ func siteTimes(now time.Time, w *World, consider func(time.Time)) {
 	}
 }
 
-// glideinTimes passes on the relevant times of the glideins that have not ended: planned starts, deadlines and back-offs
-// and, for their live attempts, the times of the overlap, the end of the patience with the queue, and the renewal of
-// tokens.
+// glideinTimes passes on the relevant times of the glideins that have not ended: planned starts, deadlines and
+// back-offs and, for their live attempts, the times of the overlap, the end of the patience with the queue, and the
+// renewal of tokens.
 func glideinTimes(now time.Time, w *World, consider func(time.Time)) {
 	for i := range w.Glideins {
 		g := &w.Glideins[i]

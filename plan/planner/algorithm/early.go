@@ -70,25 +70,35 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 		made.Reasons = append(made.Reasons, fmt.Sprintf("pilots are not requested earlier: %s", err))
 		return made, nil
 	}
-	if c := made.Confidence; c != nil {
-		share := q.Model.Judge(ctx, q.Goal, q.Options.Seed)(played, true)
-		if share < c.Reached && share < c.Asked {
-			made.Reasons = append(made.Reasons, fmt.Sprintf("pilots are not requested earlier: the plan would reach its "+
-				"goal in a share of %.3f of simulated outcomes only", share))
-			return made, nil
-		}
-		own := *c
-		own.Reached = share
-		played.Confidence, played.Reasons = &own, slices.Clone(played.Reasons)
-		if k := slices.Index(played.Reasons, q.Model.Reason(q.Goal, c)); k >= 0 {
-			played.Reasons[k] = q.Model.Reason(q.Goal, &own)
-		}
+	c, reasons, why, ok := q.own(ctx, played, made.Confidence)
+	if !ok {
+		made.Reasons = append(made.Reasons, why)
+		return made, nil
 	}
 	played.Assumed = plan.Assume(q.Model.Problem, played, q.Model.Spread.String())
-	played.Reasons = append(slices.Clone(played.Reasons), fmt.Sprintf("%d pilots are requested early, to be in time, "+
+	played.Confidence, played.Reasons = c, append(reasons, fmt.Sprintf("%d pilots are requested early, to be in time, "+
 		"and %d are queued for room at their time: %s instead of %s", e.early, e.waiting, played.Cost.Brief(),
 		before.Brief()))
 	return played, nil
+}
+
+// own returns the confidence that a plan reaches in its own outcomes, and the reasons of the plan with it; was is the
+// confidence for which the plan was made, before its pilots were requested early. If the plan is less safe than asked
+// for and than it was, ok is false, and why is the reason.
+func (q Question) own(ctx context.Context, pl *plan.Plan, was *plan.Confidence) (c *plan.Confidence, reasons []string,
+	why string, ok bool) {
+	reasons = slices.Clone(pl.Reasons)
+	if was == nil {
+		return nil, reasons, "", true
+	}
+	now := *was
+	now.Reached = q.Model.Judge(ctx, q.Goal, q.Options.Seed)(pl, true)
+	if k := slices.Index(reasons, q.Model.Reason(q.Goal, was)); k >= 0 {
+		reasons[k] = q.Model.Reason(q.Goal, &now)
+	}
+	why = fmt.Sprintf("pilots are not requested earlier: the plan would reach its goal in a share of only %.3f of "+
+		"simulated outcomes", now.Reached)
+	return &now, reasons, why, now.Reached >= min(was.Reached, was.Asked)
 }
 
 // A hurry is the state of moving pilots to earlier times.

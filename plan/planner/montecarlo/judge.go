@@ -117,6 +117,7 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 		return nil, err
 	}
 	if near := m.nearly(pl, goal, opts); near != nil {
+		near.Goal, near.LowerBound, near.Front = goal, pl.LowerBound, pl.Front
 		pl = near
 	}
 	if pl.Feasible && opts.Play != nil && opts.Slots == nil && m.Rough == 0 &&
@@ -164,14 +165,10 @@ func (m Model) nearly(pl *plan.Plan, goal plan.Goal, opts planner.Options) *plan
 		opts.Slots != nil || len(m.Work.Tasks) > mostTasks {
 		return nil
 	}
-	near := *pl.Nearest
-	near.Goal = goal
-	found := m.stretch(&near, opts.Seed)
-	if !goal.Within(point(found)) {
-		return nil
+	if found := m.stretch(pl.Nearest, goal, opts.Seed); goal.Within(point(found)) {
+		return found
 	}
-	found.LowerBound, found.Front = pl.LowerBound, pl.Front
-	return found
+	return nil
 }
 
 // below describes the confidence of the next cheaper candidate.

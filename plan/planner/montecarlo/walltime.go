@@ -29,7 +29,7 @@ const (
 
 // safer returns a plan with the walltimes that suit it best, unless they lower its confidence, and its confidence.
 func (m Model) safer(pl *plan.Plan, opts planner.Options) (*plan.Plan, *plan.Confidence) {
-	longer := m.stretch(pl, opts.Seed)
+	longer := m.stretch(pl, pl.Goal, opts.Seed)
 	if pl.Confidence == nil || longer == pl {
 		return longer, pl.Confidence
 	}
@@ -40,8 +40,8 @@ func (m Model) safer(pl *plan.Plan, opts planner.Options) (*plan.Plan, *plan.Con
 	return longer, &again
 }
 
-// stretch returns the plan with the walltimes that suit it best. The plan must have been executed, see Play.
-func (m Model) stretch(pl *plan.Plan, seed uint64) *plan.Plan {
+// stretch returns the plan with the walltimes that suit it best for a goal. The plan must have been executed, see Play.
+func (m Model) stretch(pl *plan.Plan, goal plan.Goal, seed uint64) *plan.Plan {
 	if !pl.Feasible || len(pl.Pilots) == 0 || slices.ContainsFunc(pl.Pilots, func(q plan.Pilot) bool {
 		return m.Site(q.Site, q.Queue).Room != nil // its start depends on its walltime
 	}) {
@@ -55,12 +55,12 @@ func (m Model) stretch(pl *plan.Plan, seed uint64) *plan.Plan {
 	best, least := pl, math.Inf(1)
 	var before *plan.Plan
 	for _, by := range stretches {
-		q := m.stretched(pl, by)
+		q := m.stretched(pl, goal, by)
 		if q == nil || before != nil && equalWalltimes(q, before) {
 			continue
 		}
 		before = q
-		each := worth(q, pl) / max(0.5, float64(n)*meets(drawn.Outcomes(q, n, seed), pl.Goal))
+		each := worth(q, pl, goal) / max(0.5, float64(n)*meets(drawn.Outcomes(q, n, seed), goal))
 		if each < least*(1-enough) {
 			best, least = q, each
 		}
@@ -77,7 +77,7 @@ func equalWalltimes(a, b *plan.Plan) bool {
 
 // stretched returns a plan as it is executed with other walltimes; nil if it misses its goal then, or ends noticeably
 // later or costs noticeably more.
-func (m Model) stretched(pl *plan.Plan, by float64) *plan.Plan {
+func (m Model) stretched(pl *plan.Plan, goal plan.Goal, by float64) *plan.Plan {
 	longer := *pl
 	longer.Pilots = slices.Clone(pl.Pilots)
 	var late corral.Seconds
@@ -88,7 +88,7 @@ func (m Model) stretched(pl *plan.Plan, by float64) *plan.Plan {
 		before := s.Wait(s.ShapeOf(*q)) // the plan may assume a longer one
 		q.Walltime = corral.Seconds(m.walltime(s, *q, by, longest(s, q.Host())))
 		q.Submit -= corral.Seconds(s.Wait(s.ShapeOf(*q)) - before)
-		late = max(late, pl.Goal.NotBefore-q.Submit)
+		late = max(late, goal.NotBefore-q.Submit)
 	}
 	for i := range longer.Pilots {
 		q := &longer.Pilots[i]
@@ -97,15 +97,15 @@ func (m Model) stretched(pl *plan.Plan, by float64) *plan.Plan {
 		}
 	}
 	played, ok := m.Play(&longer)
-	if !ok || !pl.Goal.Within(point(played)) || validator.Check(m.Problem, played) != nil {
+	if !ok || !goal.Within(point(played)) || validator.Check(m.Problem, played) != nil {
 		return nil
 	}
 	return played
 }
 
-// worth returns a plan's value of the goal's objective relative to that of another plan.
-func worth(pl, than *plan.Plan) float64 {
-	alpha, ok := pl.Goal.Alpha()
+// worth returns a plan's value of a goal's objective relative to that of another plan.
+func worth(pl, than *plan.Plan, goal plan.Goal) float64 {
+	alpha, ok := goal.Alpha()
 	if !ok {
 		return float64(pl.PeakCPUs) / float64(max(1, than.PeakCPUs))
 	}

@@ -1,0 +1,181 @@
+package planner
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// candidates returns the numbers of hosts to try, by site and shape.
+func (p *planning) candidates() []candidate {
+	var all []candidate
+	if len(p.Present) > 0 {
+		all = append(all, candidate{}) // the present pilots may suffice
+	}
+	for _, cpus := range p.hostSizes() {
+		for _, order := range p.orders(cpus) {
+			limit := 0
+			for _, s := range order {
+				limit += s.count
+			}
+			for _, n := range counts(min(limit, p.mostHosts(cpus)), len(p.Work.Tasks)) {
+				c := candidate(take(order, n))
+				if all = append(all, c); n > 1 && len(p.Work.Tasks) <= manyStays && !p.Goal.Static {
+					all = append(all, c.staying())
+				}
+			}
+		}
+	}
+	return all
+}
+
+// For a workflow with more than manySizes tasks, each candidate takes a second or more. The cost varies little for
+// small numbers of hosts, and rises close to the maximum useful number. Therefore the lower half is sampled coarsely
+// and the upper half, which forms the front, finely.
+const (
+	coarseTries = 8
+	fineTries   = 9
+)
+
+// counts returns the numbers of hosts to try, up to most: the more tasks, the fewer numbers.
+func counts(most, tasks int) []int {
+	if tasks <= manySizes {
+		return steps(1, most, min(40, max(16, 400_000/max(tasks, 1))))
+	}
+	half := max(1, most/2)
+	return slices.Compact(append(steps(1, half, coarseTries), steps(half, most, fineTries)...))
+}
+
+// steps returns about tries integers from least to most, evenly spaced on a logarithmic scale.
+func steps(least, most, tries int) []int {
+	var all []int
+	for k := range tries {
+		part := float64(k) / float64(max(1, tries-1))
+		n := int(math.Round(float64(least) * math.Pow(float64(most)/float64(least), part)))
+		if len(all) == 0 || n > all[len(all)-1] {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// manyStays is the maximum number of tasks of a workflow for which hosts that stay through pauses are tried, too. They
+// cost more than hosts that are released and requested again, unless start-ups cost more than the pauses.
+const manyStays = 5000
+
+// staying returns the candidate with hosts that stay.
+func (c candidate) staying() candidate {
+	c = slices.Clone(c)
+	for i := range c {
+		c[i].stay = true
+	}
+	return c
+}
+
+// take returns the first n hosts of the shares.
+func take(order []share, n int) []share {
+	var some []share
+	for _, s := range order {
+		if s.count = min(s.count, n); s.count > 0 {
+			some = append(some, s)
+			n -= s.count
+		}
+	}
+	return some
+}
+
+// manySizes is the maximum number of tasks of a workflow for which more than two host sizes are tried.
+const manySizes = 50_000
+
+// hostSizes returns the numbers of cpus per host to try: powers of two, the maximum that a task needs, and the whole
+// hosts of each site.
+func (p *planning) hostSizes() []int {
+	if p.shapes != nil {
+		return p.shapes
+	}
+	need := 1
+	for _, n := range p.tasks.needs {
+		need = max(need, n.CPUs)
+	}
+	sizes := []int{need}
+	for _, s := range p.Sites {
+		sizes = append(sizes, max(need, min(s.Host.CPUs, p.most)))
+	}
+	for c := 1; c < slices.Max(sizes); c *= 2 {
+		if c > need {
+			sizes = append(sizes, c)
+		}
+	}
+	slices.Sort(sizes)
+	sizes = slices.Compact(sizes)
+	if len(p.Work.Tasks) > manySizes && len(sizes) > 2 {
+		return []int{sizes[0], sizes[len(sizes)-1]} // each size takes seconds
+	}
+	return sizes
+}
+
+// orders returns the sites' hosts of a given size in each order in which they may be filled: each site alone, and all
+// sites by price and by wait.
+func (p *planning) orders(cpus int) [][]share {
+	var each []share
+	for i := range p.Sites {
+		if s, ok := p.share(&p.Sites[i], cpus); ok {
+			each = append(each, s)
+		}
+	}
+	var all [][]share
+	for _, s := range each {
+		all = append(all, []share{s})
+	}
+	if len(each) < 2 {
+		return all
+	}
+	byPrice, byWait := slices.Clone(each), slices.Clone(each)
+	slices.SortStableFunc(byPrice, func(a, b share) int { return cmp.Compare(price(a), price(b)) })
+	slices.SortStableFunc(byWait, func(a, b share) int { return cmp.Compare(wait(a), wait(b)) })
+	return append(all, byPrice, byWait)
+}
+
+// price returns the price of a cpu-hour on a host.
+func price(s share) float64 {
+	_, money := s.site.Tariff.Bill(plan.Pilot{
+		Shape: corral.Shape{Hosts: 1, CPUs: s.host.CPUs, MemoryMiB: known(s.host.MemoryMiB), GPUs: known(s.host.GPUs)},
+		End:   corral.Seconds(time.Hour)})
+	return money.Units() / float64(s.host.CPUs)
+}
+
+func wait(s share) time.Duration {
+	return s.site.Wait(plan.Shape{Hosts: 1, Host: s.host, Walltime: s.site.Walltime}) + s.site.Overhead
+}
+
+// share returns the hosts of a given size that a site may provide; ok is false if there are none, or if a task does not
+// fit on them.
+func (p *planning) share(s *plan.Site, cpus int) (share, bool) {
+	if cpus > s.Host.CPUs {
+		return share{}, false
+	}
+	host := s.Host
+	host.CPUs = cpus
+	if host.MemoryMiB < plan.Unlimited {
+		host.MemoryMiB = s.Host.MemoryMiB * cpus / s.Host.CPUs
+		for _, n := range p.tasks.needs {
+			host.MemoryMiB = max(host.MemoryMiB, n.MemoryMiB)
+		}
+	}
+	host.GPUs = gpusFor(p.tasks.needs, s.Host, cpus)
+	for _, n := range p.tasks.needs {
+		if !n.FitIn(host) {
+			return share{}, false
+		}
+	}
+	count := s.CPUs / cpus
+	if s.Pilots < plan.Unlimited {
+		count = min(count, s.Pilots*s.Hosts)
+	}
+	count = min(count, withGPUs(s, host))
+	return share{site: s, host: host, count: count}, count > 0
+}
