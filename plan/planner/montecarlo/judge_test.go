@@ -316,7 +316,7 @@ func TestMeasuredErrors(t *testing.T) {
 	}
 }
 
-// What a plan reaches is within reach of any other objective: its makespan as a deadline, and its cost as a budget.
+// The makespan of a plan can be met as a deadline by a plan for any other objective, and its cost as a budget.
 func TestWhatAPlanReachesIsWithinReach(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []uint64{0, 1, 2, 79, 98, 132, 143, 148} {
