@@ -58,9 +58,9 @@ func TestPilotsAreNotPaidForWaiting(t *testing.T) {
 		"both":        {60 * m, 30 * m, nil, 67 * m, 65 * m},
 		"too short":   {m / 2, 30 * m, nil, 7*m + m/2, 5 * m},
 		"paid by day": {60 * m, 30 * m, billDays, 95 * m, 5 * m},
-		"early":       {60 * m, 30 * m, func(_ *montecarlo.Model, p *plan.Plan) { p.Pilots[wide].Early = true }, 67 * m, 5 * m},
-		"static":      {60 * m, 30 * m, func(_ *montecarlo.Model, p *plan.Plan) { p.Goal.Static = true }, 95 * m, 5 * m},
-		"room":        {60 * m, 30 * m, func(m *montecarlo.Model, _ *plan.Plan) { m.Sites[0].Room = slot.NewProfile(100, 0) }, 67 * m, 5 * m},
+		"early":       {60 * m, 30 * m, submitEarly, 67 * m, 5 * m},
+		"static":      {60 * m, 30 * m, static, 95 * m, 5 * m},
+		"room":        {60 * m, 30 * m, makeRoom, 67 * m, 5 * m},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -90,3 +90,9 @@ func TestPilotsAreNotPaidForWaiting(t *testing.T) {
 }
 
 func billDays(m *montecarlo.Model, _ *plan.Plan) { m.Sites[0].Tariff.Billing.Period = 24 * time.Hour }
+
+func submitEarly(_ *montecarlo.Model, p *plan.Plan) { p.Pilots[wide].Early = true }
+
+func static(_ *montecarlo.Model, p *plan.Plan) { p.Goal.Static = true }
+
+func makeRoom(m *montecarlo.Model, _ *plan.Plan) { m.Sites[0].Room = slot.NewProfile(100, 0) }
