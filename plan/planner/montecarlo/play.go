@@ -17,14 +17,27 @@ import (
 // them.
 const noticed = corral.Seconds(2 * time.Second)
 
+// noticeable is the least difference between times of executions: a plan is executed in whole milliseconds.
+const noticeable = corral.Seconds(time.Millisecond)
+
 // Play returns a plan as it is executed if each pilot starts as planned and each task takes as long as estimated: with
 // the times of its pilots and tasks, and the figures that follow from them. The list schedule of a planner and the
 // dispatcher follow the same rule, the first task by rank on the first place where it fits, but they examine places in
 // a different order, and the dispatcher reserves a place for a task that was overtaken for too long. The difference
 // moves tasks by seconds; where pilots end, it decides whether a task completes. ok is false if a task is left undone.
 //
+// Pilots of the execution do not wait for tasks longer than they have to, see trim.
+//
 // The simulator is the only reference, because it runs corrald's own matching code. Playable must hold.
 func (m Model) Play(made *plan.Plan) (played *plan.Plan, ok bool) {
+	if played, ok = m.settle(made); !ok {
+		return nil, false
+	}
+	return m.trim(played), true
+}
+
+// settle executes a plan until an execution has the same pilots as the one before.
+func (m Model) settle(made *plan.Plan) (played *plan.Plan, ok bool) {
 	// Without the pilots that had no task, and with pilots requested when they were really due, the execution may be
 	// another one.
 	for range mostPlays {
@@ -45,10 +58,9 @@ const mostPlayed = 1_000_000
 // mostPlays is the maximum number of executions until one has the same pilots as the one before.
 const mostPlays = 5
 
-// settled reports whether an execution had all pilots of a plan at their planned times, which are executed in whole
-// milliseconds.
+// settled reports whether an execution had all pilots of a plan at their planned times.
 func settled(made, played *plan.Plan) bool {
-	same := func(a, b corral.Seconds) bool { return max(a-b, b-a) < corral.Seconds(time.Millisecond) }
+	same := func(a, b corral.Seconds) bool { return max(a-b, b-a) < noticeable }
 	return slices.EqualFunc(made.Pilots, played.Pilots, func(q, r plan.Pilot) bool {
 		return same(q.Submit, r.Submit) && same(q.Start, r.Start) && (q.Follows == nil) == (r.Follows == nil)
 	})
