@@ -69,8 +69,7 @@ func (d *Desk) standing(ctx context.Context, site corral.Site, queue corral.Site
 	if err == nil && len(b.Notes) == 0 || err != nil && corral.KindOf(err) != corral.Unsatisfiable {
 		return s, known
 	}
-	shapes := provision.Tried(queue)
-	waits, source, err := d.queues.Forecast(ctx, site, queue.Name, shapes)
+	shapes, waits, source, err := d.queues.Forecast(ctx, site, queue.Name, provision.Tried(queue))
 	if err == nil && len(waits) > 0 {
 		return provision.Predicted(shapes, waits, source), true
 	}

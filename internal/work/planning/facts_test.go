@@ -23,18 +23,18 @@ type sights struct {
 
 // Forecast implements Queues: a wait as long as half of the walltime, except at a site that predicts nothing.
 func (s *sights) Forecast(_ context.Context, site corral.Site, queue string, shapes []corral.Shape) (
-	waits []corral.Seconds, source string, err error,
+	known []corral.Shape, waits []corral.Seconds, source string, err error,
 ) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tried = append(s.tried, site.Name+"/"+queue)
 	if site.Name == "mute" {
-		return nil, "", corral.Errorf(corral.Unsatisfiable, "no prediction")
+		return nil, nil, "", corral.Errorf(corral.Unsatisfiable, "no prediction")
 	}
 	for _, shape := range shapes {
 		waits = append(waits, shape.Walltime/2)
 	}
-	return waits, "sbatch --test-only", nil
+	return shapes, waits, "sbatch --test-only", nil
 }
 
 // Backlog implements Queues.
