@@ -36,7 +36,7 @@ func (p Per) weights() (w weights, err error) {
 		to := of[name]
 		if to == nil {
 			return w, fmt.Errorf("%.60q must weigh cpu, mem (for each GiB) or gpu, each once, as in "+
-				"max(cpu=1,mem=0.25,gpu=8)-hour", part)
+				"max(cpu=1,mem=0.25,gpu=8)-hour or sum(cpu=1,mem=0.25,gpu=8)-hour", part)
 		}
 		if *to, err = parseMoney(value); err != nil {
 			return w, fmt.Errorf("weight %.60q: %w", part, err)
