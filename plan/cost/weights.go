@@ -71,6 +71,9 @@ func (r Rate) units(h Holding) (n, over int64) {
 	return 0, 1
 }
 
+// Weighs reports whether the rate bills a host by the weights of its resources.
+func (r Rate) Weighs() bool { return r.Per.weighed() }
+
 // perOf checks the quantity of a price.
 func perOf(s string) (Per, error) {
 	if long := short[s]; long != "" {

@@ -84,7 +84,7 @@ func horizon(p plan.Problem) time.Duration {
 // includes the cpu's share of the host's memory and, if tasks need GPUs, of these.
 func hourly(s *plan.Site, gpus bool) cost.Money {
 	q := plan.Pilot{Shape: corral.Shape{Hosts: 1, CPUs: 1}, End: corral.Seconds(time.Hour)}
-	if per := s.Tariff.Rate.Per; per != cost.CPUHour && per != cost.HostHour && s.Host.CPUs < plan.Unlimited {
+	if s.Tariff.Weighs() && s.Host.CPUs < plan.Unlimited {
 		q.CPUs = max(1, s.Host.CPUs)
 		if s.Host.MemoryMiB < plan.Unlimited {
 			q.MemoryMiB = s.Host.MemoryMiB
