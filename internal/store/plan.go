@@ -65,7 +65,7 @@ func (t *Tx) Provisioned() ([]corral.Plan, error) {
 	return briefPlans("(null)").list(t, where("state = 'PROVISIONED'"))
 }
 
-// Budgeted reports whether a plan has a budget, without reading its document. A document that is not valid JSON has none.
+// Budgeted reports whether a plan has a budget, without reading its document. Invalid JSON has none.
 func (t *Tx) Budgeted(id corral.PlanID) (yes bool, err error) {
 	term, of := t.seesOwner("owner")
 	err = t.row("select case when json_valid(document) then document -> '$.goal.budget' is not null else 0 end "+

@@ -39,7 +39,7 @@ func (r Queues) Backlog(ctx context.Context, site corral.Site, queue string) (se
 }
 
 // Forecast asks a site's batch system how long pilots of these shapes would wait in a queue if they were submitted now.
-// It returns the shapes whose waits are known, in the same order, with their waits and the source of these. The error is
+// It returns the shapes whose waits are known, in the same order, with their waits and the source. The error is
 // Unsatisfiable if the batch system cannot predict any wait, and a *gridsite.Refused if it refuses all shapes.
 func (r Queues) Forecast(ctx context.Context, site corral.Site, queue string, shapes []corral.Shape) (
 	known []corral.Shape, waits []corral.Seconds, source string, err error,
