@@ -282,6 +282,9 @@ func (t Tariff) Unit() cost.Unit { return t.Rate.Unit }
 // Free reports whether holding cpus costs nothing.
 func (t Tariff) Free() bool { return t.Rate.Price <= 0 }
 
+// Weighs reports whether the price depends on the memory and the GPUs held.
+func (t Tariff) Weighs() bool { return t.Rate.Weighs() }
+
 // CoreHours is the tariff for sites without prices: it counts the core-hours held.
 var CoreHours = Tariff(cost.CoreHours)
 

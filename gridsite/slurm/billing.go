@@ -15,12 +15,8 @@ import (
 
 // addPrice adds the price by Slurm's billing weights to the facts, if the partitions that the site uses have weights:
 // TRESBillingWeights in scontrol show partition. Slurm bills the resource of a node that weighs most if PriorityFlags
-// contain MAX_TRES, and otherwise the sum.
+// contain MAX_TRES, and otherwise the sum. If these flags are not known, neither is the price.
 func addPrice(said survey.Sections, options corral.BatchOptions, partitions []partition, facts *corral.SiteFacts) {
-	of := "sum"
-	if slices.Contains(configured(said, "PriorityFlags"), "MAX_TRES") {
-		of = "max"
-	}
 	var used []partition
 	for _, p := range partitions {
 		if slices.Contains(strings.Split(options.Queue, ","), p.Name) || options.Queue == "" && p.Default {
@@ -36,6 +32,11 @@ func addPrice(said survey.Sections, options corral.BatchOptions, partitions []pa
 		}
 		price := ""
 		if weights != "" {
+			of, err := billedOf(said)
+			if err != nil {
+				survey.Note(facts, "the price", err)
+				return
+			}
 			price = fmt.Sprintf("1ch/%s(%s)-hour", of, weights)
 		}
 		prices = append(prices, price)
@@ -47,6 +48,20 @@ func addPrice(said survey.Sections, options corral.BatchOptions, partitions []pa
 	default:
 		survey.Note(facts, "the price", errors.New("the partitions that the site uses have different billing weights"))
 	}
+}
+
+// billedOf returns the function of the weighted resources that Slurm bills: max or sum.
+func billedOf(said survey.Sections) (string, error) {
+	if _, err := said.Of("config"); err != nil {
+		return "", fmt.Errorf("scontrol show config: %w", err)
+	}
+	switch flags := configured(said, "PriorityFlags"); {
+	case slices.Contains(flags, "MAX_TRES_GRES"):
+		return "", errors.New("billing by PriorityFlags=MAX_TRES_GRES cannot be used")
+	case slices.Contains(flags, "MAX_TRES"):
+		return "max", nil
+	}
+	return "sum", nil
 }
 
 // configured returns the words that scontrol show config lists for a parameter.

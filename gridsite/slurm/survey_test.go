@@ -95,6 +95,11 @@ func TestSurveyOfSlurm(t *testing.T) {
 		{name: "billing by the greatest weight", transcript: accounts, options: corral.BatchOptions{Queue: "normal,gpu"},
 			change: weighted("CPU=0.5,Mem=0.0009765625,GRES/gpu:a100=3,GRES/gpu:t4=1", "PriorityFlags           = ACCRUE_ALWAYS,MAX_TRES\n"),
 			want:   `"notes":null,"price":"1ch/max(cpu=0.5,mem=1,gpu=3)-hour"`},
+		{name: "billing by gpus beside the greatest weight", transcript: accounts, change: weighted("CPU=1.0", "PriorityFlags           = MAX_TRES_GRES\n"),
+			want: `"notes":["the price is not known: billing by PriorityFlags=MAX_TRES_GRES cannot be used"],"price":null`},
+		{name: "weights without the flags", transcript: "slurm-22.05.txt", change: func(out string) string {
+			return strings.NewReplacer("MARK end config 0 ", "MARK end config 1 access denied").Replace(weighted("CPU=1.0", "")(out))
+		}, want: `"notes":["the policy for the user is not known: scontrol: access denied","the price is not known: scontrol show config: access denied"],"price":null`},
 		{name: "weights of one of two partitions", transcript: accounts, options: corral.BatchOptions{Queue: "normal,gpu"},
 			change: strings.NewReplacer("PartitionName=gpu ", "PartitionName=gpu TRESBillingWeights=CPU=2 ").Replace,
 			want:   `"notes":["the price is not known: the partitions that the site uses have different billing weights"],"price":null`},

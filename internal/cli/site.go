@@ -156,7 +156,7 @@ var siteTable = listing[corral.Site]{
 func sitePrice(s corral.Site) any {
 	price := s.Terms().Price
 	if s.Price == "" && price != "" {
-		price += " (by " + string(s.Batch) + "'s billing weights)"
+		price += " (by Slurm's billing weights)"
 	}
 	return price
 }

@@ -51,8 +51,9 @@ func siteFlags() []cli.Flag {
 			Usage: "let at most `N` attempts wait in its batch system at once (default: 0, no limit)"},
 		&cli.IntFlag{Name: "max-running", Usage: "let at most `N` attempts wait or run (default: 0, no limit)"},
 		&cli.StringFlag{Name: "price",
-			Usage: "the price of held processors, `AMOUNT/PER`, such as 0.04USD/cpu-hour, 0.68USD/host-hour or " +
-				"1SU/max(cpu=1,mem=0.25,gpu=8)-hour (default: by Slurm's billing weights, or 1ch/cpu-hour)"},
+			Usage: "the price of held processors, `AMOUNT/PER`, such as 0.04USD/cpu-hour, 0.68USD/host-hour, " +
+				"1SU/max(cpu=1,mem=0.25,gpu=8)-hour or 1SU/sum(cpu=1,mem=0.25,gpu=8)-hour " +
+				"(default: by Slurm's billing weights, or 1ch/cpu-hour)"},
 		&cli.StringFlag{Name: "billing",
 			Usage: "bill each started `PERIOD`, 1h, 1m or 1s, or 10m-minimum (default: the exact time)"},
 		&cli.StringFlag{Name: "allocation",

@@ -65,11 +65,11 @@ func (t *Tx) Provisioned() ([]corral.Plan, error) {
 	return briefPlans("(null)").list(t, where("state = 'PROVISIONED'"))
 }
 
-// Budgeted reports whether a plan has a budget, without reading its document.
+// Budgeted reports whether a plan has a budget, without reading its document. Invalid JSON has none.
 func (t *Tx) Budgeted(id corral.PlanID) (yes bool, err error) {
 	term, of := t.seesOwner("owner")
-	err = t.row("select json_valid(document) and document -> '$.goal.budget' is not null from plans where id = ? and "+
-		term, append([]any{id}, of...), &yes)
+	err = t.row("select case when json_valid(document) then document -> '$.goal.budget' is not null else 0 end "+
+		"from plans where id = ? and "+term, append([]any{id}, of...), &yes)
 	return yes, wrap.Errorf(err, "looking for the budget of plan %d", id)
 }
 

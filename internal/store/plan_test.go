@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,6 +41,25 @@ func TestPlanKeepsAllFields(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestBudgeted: a document that cannot be read has no budget.
+func TestBudgeted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for document, want := range map[string]bool{`{"goal":{"budget":"1ch"}}`: true, `{"goal":{}}`: false, `{`: false} {
+		p := w.createPlan(w.newPlan())
+		damage := fmt.Sprintf("pragma ignore_check_constraints = on; update plans set document = '%s' where id = %d", document, p.ID)
+		if _, err := raw(t, w.path).Exec(damage); err != nil {
+			t.Fatal(err)
+		}
+		w.view(func(tx *store.Tx) error {
+			if got, err := tx.Budgeted(p.ID); err != nil || got != want {
+				t.Errorf("%s: %t, %v; want %t", document, got, err, want)
+			}
+			return nil
+		})
+	}
 }
 
 // TestPlanMoves: a plan begins when it is provisioned, and can be removed only if it holds no pilots.

@@ -31,7 +31,8 @@ type Rate struct {
 var short = map[string]Per{"cpuh": CPUHour, "hosth": HostHour}
 
 // ParseRate parses the argument of --price: AMOUNT/PER, such as 0.68USD/host-hour, 1SU/cpu-hour or
-// 1SU/max(cpu=1,mem=0.25,gpu=8)-hour. cpuh and hosth abbreviate cpu-hour and host-hour. Errors are of kind Invalid.
+// 1SU/max(cpu=1,mem=0.25,gpu=8)-hour, or sum in place of max. cpuh and hosth abbreviate cpu-hour and host-hour. Errors
+// are of kind Invalid.
 func ParseRate(s string) (Rate, error) {
 	amount, quantity, _ := strings.Cut(s, "/")
 	a, err := ParseAmount(amount)

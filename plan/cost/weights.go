@@ -36,7 +36,7 @@ func (p Per) weights() (w weights, err error) {
 		to := of[name]
 		if to == nil {
 			return w, fmt.Errorf("%.60q must weigh cpu, mem (for each GiB) or gpu, each once, as in "+
-				"max(cpu=1,mem=0.25,gpu=8)-hour", part)
+				"max(cpu=1,mem=0.25,gpu=8)-hour or sum(cpu=1,mem=0.25,gpu=8)-hour", part)
 		}
 		if *to, err = parseMoney(value); err != nil {
 			return w, fmt.Errorf("weight %.60q: %w", part, err)
@@ -70,6 +70,9 @@ func (r Rate) units(h Holding) (n, over int64) {
 	}
 	return 0, 1
 }
+
+// Weighs reports whether the rate bills a host by the weights of its resources.
+func (r Rate) Weighs() bool { return r.Per.weighed() }
 
 // perOf checks the quantity of a price.
 func perOf(s string) (Per, error) {

@@ -47,6 +47,7 @@ func TestTheHeaviestResourceIsBilled(t *testing.T) {
 		"1SU/max(cpu=-1)-hour":        "is negative",
 		"1SU/max(cpu=1)":              "must end with )-hour",
 		"1SU/max()-hour":              "must weigh",
+		"1SU/sum(disk=2)-hour":        "or sum(cpu=1,mem=0.25,gpu=8)-hour",
 		"1SU/greatest(cpu=1)-hour":    "must be one of",
 		"1SU/max(cpu=1,mem=nan)-hour": "mem=nan",
 	} {

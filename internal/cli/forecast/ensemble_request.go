@@ -153,6 +153,10 @@ func (in EnsembleRequest) terms() (t ensemble.Terms, err error) {
 		return t, corral.ErrorAt(corral.Invalid, "--walltime",
 			"%s is less than a minute: name the time for which a pilot is held", in.Walltime)
 	}
+	if tariff.Rate.Weighs() {
+		return t, corral.ErrorAt(corral.Invalid, "--price", "the memory and the GPUs of a simulated machine are not "+
+			"known, and %s has weights: give a price per %s or %s", tariff.Rate, cost.CPUHour, cost.HostHour)
+	}
 	t.Unit, t.Period = tariff.Rate.Unit, tariff.Billing.Period
 	if in.Billing == "" {
 		t.Period = time.Hour

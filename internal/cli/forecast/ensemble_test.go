@@ -240,6 +240,10 @@ func TestWhatIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", place, err)
 		}
 	}
+	weights := asked(func(in *EnsembleRequest) { in.Price = "1USD/max(cpu=1,mem=1)-hour" })
+	if _, err := PlayEnsemble(plantest.Three(), weights); corral.KindOf(err) != corral.Invalid || placeOf(err) != "--price" {
+		t.Errorf("weights: %v", err)
+	}
 	if _, err := PlayEnsemble(nil, asked(func(*EnsembleRequest) {})); corral.KindOf(err) != corral.Invalid {
 		t.Errorf("no workflow: %v", err)
 	}

@@ -175,11 +175,15 @@ func (in RankRequest) at(s RankedSite) (r Rank, err error) {
 		return r, err
 	}
 	r.Viable = true
-	if tariff.Rate.Per == cost.HostHour && queue.CPUs == 0 {
+	if tariff.Rate.Per != cost.CPUHour && queue.CPUs == 0 {
 		return r, nil
 	}
 	hosts := (in.CPUs + max(1, queue.CPUs) - 1) / max(1, queue.CPUs)
-	held := cost.Holding{Hosts: hosts, CPUs: in.CPUs, Held: time.Duration(r.Takes)}
+	held := cost.Holding{Hosts: hosts, CPUs: in.CPUs, Held: time.Duration(r.Takes),
+		MemoryMiB: max(hosts*task.node.MemoryMiB, queue.MemoryMiB*in.CPUs/max(1, queue.CPUs))}
+	if task.node.GPUs > 0 { // as many as a plan requests with these cpus
+		held.GPUs = max(hosts*task.node.GPUs, queue.GPUs*in.CPUs/max(1, queue.CPUs))
+	}
 	_, billed := tariff.Rate.Charge(held, tariff.Billing)
 	r.Cost = &cost.Amount{Money: billed, Unit: tariff.Rate.Unit}
 	return r, nil

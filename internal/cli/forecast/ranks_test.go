@@ -11,6 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/forecast"
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/workflow/dag"
 	"github.com/corral-pilot/corral/workflow/profile"
 )
@@ -102,6 +103,19 @@ func TestOrder(t *testing.T) {
 			if r.Site == "new" && (r.Wait.Source != queueing.SourceGuess || r.Wait.Wait != corral.Seconds(8*time.Hour)) {
 				t.Errorf("the wait at a new site: %+v", r.Wait)
 			}
+		}
+	}
+}
+
+// A price with weights bills the memory that goes with the cpus and, if tasks need GPUs, these.
+func TestWeighedResourcesAreBilled(t *testing.T) {
+	t.Parallel()
+	at := site("a", "1ch/sum(cpu=1,mem=0.5,gpu=8)-hour", 0, func(s *forecast.RankedSite) { s.Facts.Queues[0].GPUs = 4 })
+	for gpus, want := range map[int]cost.Money{0: 16_000_000, 1: 32_000_000} { // of 8 cpus, 16 GiB and 2 gpus for an hour
+		got, err := forecast.RankSites(forecast.RankRequest{Work: work(t, 8, corral.Resources{CPUs: 1, GPUs: gpus}), CPUs: 8,
+			By: forecast.ByCost}, []forecast.RankedSite{at}, noon)
+		if err != nil || got[0].Cost == nil || got[0].Cost.Money != want {
+			t.Errorf("with %d gpus: %+v, %v; want %s", gpus, got, err, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package siteaccess
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -37,34 +38,50 @@ func (r Queues) Backlog(ctx context.Context, site corral.Site, queue string) (se
 	return observer.Backlog(limited, cmp.Or(queue, site.Queue))
 }
 
-// Forecast asks a site's batch system how long pilots of these shapes would wait in a queue if they were submitted now,
-// and returns the waits, in the order of the shapes, and their source. If the batch system cannot predict that, the
-// error is Unsatisfiable.
+// Forecast asks a site's batch system how long pilots of these shapes would wait in a queue if they were submitted now.
+// It returns the shapes whose waits are known, in the same order, with their waits and the source. The error is
+// Unsatisfiable if the batch system cannot predict any wait, and a *gridsite.Refused if it refuses all shapes.
 func (r Queues) Forecast(ctx context.Context, site corral.Site, queue string, shapes []corral.Shape) (
-	waits []corral.Seconds, source string, err error,
+	known []corral.Shape, waits []corral.Seconds, source string, err error,
 ) {
 	limited, cancel := context.WithTimeoutCause(ctx, lookTime,
 		corral.Errorf(corral.Unavailable, "site %s has given no answer for %s", site.Name, lookTime))
 	defer cancel()
 	access, err := r.Reach.Open(limited, site)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, "", err
 	}
 	defer access.Head.Close()
 	f, ok := access.Pilots.(gridsite.Forecaster)
 	if !ok {
-		return nil, "", corral.ErrorAt(corral.Unsatisfiable, "site",
+		return nil, nil, "", corral.ErrorAt(corral.Unsatisfiable, "site",
 			"%s has batch system %s, which does not predict when a job would start", site.Name, site.Batch)
 	}
+	known, waits, err = foretold(shapes, func(s corral.Shape) (time.Duration, error) {
+		return f.Forecast(limited, gridsite.JobSpec{Tag: admission.NewTag(probe), Argv: []string{"/bin/true"},
+			Hosts: s.Hosts, CPUs: s.CPUs, MemoryMiB: s.MemoryMiB, GPUs: s.GPUs, Walltime: time.Duration(s.Walltime),
+			BatchOptions: Options(site, corral.BatchOptions{Queue: queue})})
+	})
+	return known, waits, f.ForecastBy(), err
+}
+
+// foretold returns the shapes whose waits are known, and the waits. A shape that the site refuses does not prevent
+// questions about the others, unlike any other error. The error is the last one if no wait is known, otherwise nil.
+func foretold(shapes []corral.Shape, ask func(corral.Shape) (time.Duration, error)) (
+	known []corral.Shape, waits []corral.Seconds, last error,
+) {
 	for _, s := range shapes {
-		spec := gridsite.JobSpec{Tag: admission.NewTag(probe), Argv: []string{"/bin/true"}, Hosts: s.Hosts,
-			CPUs: s.CPUs, MemoryMiB: s.MemoryMiB, GPUs: s.GPUs, Walltime: time.Duration(s.Walltime),
-			BatchOptions: Options(site, corral.BatchOptions{Queue: queue})}
-		wait, err := f.Forecast(limited, spec)
-		if err != nil {
-			return nil, "", err
+		wait, err := ask(s)
+		if err == nil {
+			known, waits = append(known, s), append(waits, corral.Seconds(wait))
+			continue
 		}
-		waits = append(waits, corral.Seconds(wait))
+		if last = err; !errors.As(err, new(*gridsite.Refused)) && corral.KindOf(err) != corral.Unsatisfiable {
+			break
+		}
 	}
-	return waits, f.ForecastBy(), nil
+	if len(known) > 0 {
+		last = nil
+	}
+	return known, waits, last
 }

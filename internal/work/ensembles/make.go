@@ -62,7 +62,7 @@ func Draft(ctx context.Context, in api.NewEnsemble, facts provision.Facts, now t
 	}
 	d, err := direct(x.Row, x.Flows)
 	if err = cmp.Or(err, d.Problem.Ensemble.Check()); err == nil {
-		err = cmp.Or(d.check(x.Row), fits(d.Problem.Ensemble, x.Row.Pilots, facts, now), afford(d, facts))
+		err = cmp.Or(d.check(x.Row), fits(d.Problem.Ensemble, x.Row.Pilots), afford(d, facts))
 	}
 	if err != nil {
 		return x, err
@@ -92,16 +92,9 @@ func (d Direction) check(row record.Ensemble) error {
 	return nil
 }
 
-// fits refuses pilots that the site does not offer, and tasks that none of the pilots could run.
-func fits(all ensemble.Ensemble, p record.Pilots, facts provision.Facts, now time.Time) error {
-	g, err := request.Glidein(wanted(p, ""), now)
-	if err == nil {
-		err = request.Fit(&g, facts.Site, facts.Machine)
-	}
-	if err != nil {
-		return err
-	}
-	has := corral.Resources{CPUs: g.CPUs, MemoryMiB: g.MemoryMiB}
+// fits refuses tasks that none of the pilots could run.
+func fits(all ensemble.Ensemble, p record.Pilots) error {
+	has := corral.Resources{CPUs: p.CPUs, MemoryMiB: p.MemoryMiB}
 	room := has
 	room.MemoryMiB, room.DiskMiB = cmp.Or(has.MemoryMiB, corral.Unlimited), corral.Unlimited
 	for _, w := range all {
@@ -156,7 +149,8 @@ func (x Drafted) prioritise(p ensemble.Strategy) {
 	}
 }
 
-// pilots returns the kind of pilots that an ensemble may request at a site.
+// pilots returns the kind of pilots that an ensemble may request at a site. Pilots that the site does not offer are an
+// error.
 func pilots(in api.NewEnsemble, facts provision.Facts, now time.Time) (p record.Pilots, err error) {
 	site := facts.Site
 	deadline := time.Duration(in.Deadline)
@@ -178,7 +172,12 @@ func pilots(in api.NewEnsemble, facts provision.Facts, now time.Time) (p record.
 		p.Delay = corral.Seconds((q.Wait(shape) + q.Overhead).Round(time.Millisecond))
 		p.Most = cmp.Or(in.Most, max(1, min(q.Pilots, q.CPUs/p.CPUs)))
 		p.Leaving = corral.Seconds(site.System().Leave)
-		return p, nil
+		g, err := request.Glidein(wanted(p, ""), now)
+		if err == nil {
+			err = request.Fit(&g, site, facts.Machine)
+		}
+		p.MemoryMiB = g.MemoryMiB // the share of its cpus unless requested; it may have a price
+		return p, err
 	}
 	return p, corral.ErrorAt(corral.Unsatisfiable, "site",
 		"%s takes no pilots of %d cpus now: see `corral site show %[1]s`", site.Name, p.CPUs)

@@ -173,6 +173,8 @@ func TestTerms(t *testing.T) {
 		{"1USD/cpu-hour", "1h", 2, 2_000_000, time.Hour},
 		{"3EUR/host-hour", "1m", 8, 50_000, time.Minute},
 		{"1ch/cpu-hour", "10m-minimum", 1, 166_667, 10 * time.Minute},
+		{"1ch/max(cpu=1,mem=2)-hour", "1h", 1, 2_000_000, time.Hour}, // each cpu has 1 GiB
+		{"1ch/sum(cpu=1,mem=0.5)-hour", "1h", 2, 3_000_000, time.Hour},
 	} {
 		p := asked(nil)
 		facts := here

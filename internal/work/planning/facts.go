@@ -57,23 +57,23 @@ func (d *Desk) stand(ctx context.Context, all []provision.Facts, given plan.What
 	return context.Cause(ctx)
 }
 
-// standing looks at a queue. If its jobs are hidden, the batch system's own prediction is better.
+// standing looks at a queue. If its jobs are hidden or cannot be listed, the batch system's own prediction is better. A
+// site that does not answer is not asked again.
 func (d *Desk) standing(ctx context.Context, site corral.Site, queue corral.SiteQueue) (
 	s provision.Standing, known bool,
 ) {
 	b, err := d.queues.Backlog(ctx, site, queue.Name)
-	if err == nil && len(b.Notes) == 0 {
-		return provision.StandingOf(b), true
+	if err == nil {
+		s, known = provision.StandingOf(b), true
 	}
-	shapes := provision.Tried(queue)
-	waits, source, failed := d.queues.Forecast(ctx, site, queue.Name, shapes)
-	switch {
-	case failed == nil && len(waits) > 0:
+	if err == nil && len(b.Notes) == 0 || err != nil && corral.KindOf(err) != corral.Unsatisfiable {
+		return s, known
+	}
+	shapes, waits, source, err := d.queues.Forecast(ctx, site, queue.Name, provision.Tried(queue))
+	if err == nil && len(waits) > 0 {
 		return provision.Predicted(shapes, waits, source), true
-	case err == nil:
-		return provision.StandingOf(b), true
 	}
-	return s, false
+	return s, known
 }
 
 // present lists the workers that a plan uses before it requests others.

@@ -23,18 +23,18 @@ type sights struct {
 
 // Forecast implements Queues: a wait as long as half of the walltime, except at a site that predicts nothing.
 func (s *sights) Forecast(_ context.Context, site corral.Site, queue string, shapes []corral.Shape) (
-	waits []corral.Seconds, source string, err error,
+	known []corral.Shape, waits []corral.Seconds, source string, err error,
 ) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tried = append(s.tried, site.Name+"/"+queue)
 	if site.Name == "mute" {
-		return nil, "", corral.Errorf(corral.Unsatisfiable, "no prediction")
+		return nil, nil, "", corral.Errorf(corral.Unsatisfiable, "no prediction")
 	}
 	for _, shape := range shapes {
 		waits = append(waits, shape.Walltime/2)
 	}
-	return waits, "sbatch --test-only", nil
+	return shapes, waits, "sbatch --test-only", nil
 }
 
 // Backlog implements Queues.
@@ -42,15 +42,21 @@ func (s *sights) Backlog(_ context.Context, site corral.Site, queue string) (cor
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen = append(s.seen, site.Name+"/"+queue)
-	if site.Name == "hidden" || site.Name == "mute" {
+	b := corral.Backlog{Queue: queue, Processors: 8, At: time.Now(),
+		Waiting: []corral.QueuedJob{{Processors: 8, Limit: corral.Seconds(time.Hour)}}}
+	switch site.Name {
+	case "dead":
 		return corral.Backlog{}, corral.Errorf(corral.Unavailable, "no answer")
+	case "unlisted":
+		return corral.Backlog{}, corral.Errorf(corral.Unsatisfiable, "no list of jobs")
+	case "hidden", "mute":
+		b.Notes = []string{"the jobs of others are hidden"}
 	}
-	return corral.Backlog{Queue: queue, Processors: 8, At: time.Now(),
-		Waiting: []corral.QueuedJob{{Processors: 8, Limit: corral.Seconds(time.Hour)}}}, nil
+	return b, nil
 }
 
-// TestQueuesAreLookedAtWithoutWaits: only queues about whose waits nothing is known or given are looked at, and one that
-// cannot be seen is predicted by the batch system, or remains unknown.
+// TestQueuesAreLookedAtWithoutWaits: only queues about whose waits nothing is known or given are looked at, and one whose
+// jobs are not all visible is predicted by the batch system. A site that does not answer is asked once.
 func TestQueuesAreLookedAtWithoutWaits(t *testing.T) {
 	t.Parallel()
 	site := func(name, batch string, state corral.SiteState) provision.Facts {
@@ -60,7 +66,8 @@ func TestQueuesAreLookedAtWithoutWaits(t *testing.T) {
 	known, related := site("known", "slurm", corral.SiteReady), site("related", "slurm", corral.SiteReady)
 	known.Waits, related.Others = []corral.Wait{{Queue: "normal"}}, []corral.Wait{{Site: "known"}}
 	all := []provision.Facts{known, related, site("new", "slurm", corral.SiteReady),
-		site("hidden", "slurm", corral.SiteReady), site("mute", "slurm", corral.SiteReady), site("here", corral.ForkBatch, corral.SiteReady),
+		site("hidden", "slurm", corral.SiteReady), site("mute", "slurm", corral.SiteReady),
+		site("unlisted", "slurm", corral.SiteReady), site("dead", "slurm", corral.SiteReady), site("here", corral.ForkBatch, corral.SiteReady),
 		site("gone", "slurm", corral.SiteExiting)}
 	var queues sights
 	desk, given := &Desk{queues: &queues}, corral.Seconds(time.Minute)
@@ -73,18 +80,18 @@ func TestQueuesAreLookedAtWithoutWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(queues.seen)
-	if diff := cmp.Diff([]string{"hidden/normal", "mute/normal", "new/normal"}, queues.seen); diff != "" {
+	if diff := cmp.Diff([]string{"dead/normal", "hidden/normal", "mute/normal", "new/normal", "unlisted/normal"}, queues.seen); diff != "" {
 		t.Errorf("looked at (-want +got):\n%s", diff)
 	}
 	for _, f := range all {
-		basis := map[string]string{"new": "assumed from the queue, with 0 running and 1 waiting jobs",
-			"hidden": "predicted by sbatch --test-only"}[f.Site.Name]
+		const queue, predicted = "assumed from the queue, with 0 running and 1 waiting jobs", "predicted by sbatch --test-only"
+		basis := map[string]string{"new": queue, "mute": queue, "hidden": predicted, "unlisted": predicted}[f.Site.Name]
 		if stands := f.Stands["normal"]; stands.Basis != basis {
 			t.Errorf("%s: its queue is %+v, want %q", f.Site.Name, stands, basis)
 		}
 	}
 	slices.Sort(queues.tried)
-	if diff := cmp.Diff([]string{"hidden/normal", "mute/normal"}, queues.tried); diff != "" {
+	if diff := cmp.Diff([]string{"hidden/normal", "mute/normal", "unlisted/normal"}, queues.tried); diff != "" {
 		t.Errorf("predictions were asked for (-want +got):\n%s", diff)
 	}
 	wait := all[3].Stands["normal"].Wait

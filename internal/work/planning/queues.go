@@ -25,9 +25,9 @@ import (
 // Queues reports the running and the waiting jobs of a site's queue, and predicts waits there.
 type Queues interface {
 	Backlog(ctx context.Context, site corral.Site, queue string) (corral.Backlog, error)
-	// Forecast returns the waits that the batch system predicts for pilots of these shapes, and the source.
+	// Forecast returns those of the shapes for which the batch system predicts a wait, their waits, and the source.
 	Forecast(ctx context.Context, site corral.Site, queue string, shapes []corral.Shape) (
-		waits []corral.Seconds, source string, err error)
+		known []corral.Shape, waits []corral.Seconds, source string, err error)
 }
 
 // question returns the input of an algorithm, and sentences about the queues that were examined for it. Algorithms that

@@ -119,8 +119,10 @@ func horizon(pause, took time.Duration) time.Duration { return 2*pause + max(pau
 
 // look checks all plans once, and reports whether any of them has a run in progress.
 func (r *Reviser) look(ctx context.Context, pause time.Duration) (busy bool, err error) {
-	all, err := store.ReadWhole(ctx, r.db, r.under)
-	r.forget(all)
+	all, err := r.under(ctx)
+	if err == nil {
+		r.forget(all)
+	}
 	all = slices.DeleteFunc(all, func(u underway) bool { return u.run.ID == 0 && !u.budget })
 	allotted := r.allotted(all, pause)
 	r.hurry = false
@@ -155,38 +157,48 @@ type underway struct {
 	budget bool       // the plan has a budget
 }
 
-// under lists the provisioned plans, automatic ones with their runs in progress.
-func (r *Reviser) under(tx *store.WholeTx) (all []underway, err error) {
-	plans, err := tx.Provisioned()
-	for _, p := range plans {
-		var runs []corral.Run
-		if p.Auto && err == nil {
-			runs, err = tx.Owner(p.Owner).Runs(store.RunFilter{Labels: labelled(p)})
-		}
-		u := underway{plan: p}
-		if u.budget, err = r.budgeted(tx, p, err); err != nil {
-			return nil, err
-		}
-		for _, run := range slices.Backward(runs) {
-			if run.State == corral.RunRunning {
-				u.run = run
+// under lists the provisioned plans, automatic ones with their runs in progress. A plan that cannot be examined is
+// logged and left out.
+func (r *Reviser) under(ctx context.Context) ([]underway, error) {
+	return store.ReadWhole(ctx, r.db, func(tx *store.WholeTx) (all []underway, err error) {
+		plans, err := tx.Provisioned()
+		for _, p := range plans {
+			u, err := r.examine(tx.Owner(p.Owner), p)
+			switch {
+			case err == nil:
+				all = append(all, u)
+			case ctx.Err() != nil:
+				return nil, err
+			default:
+				r.lg.Warn("a plan could not be examined", "plan", p.ID, "error", err)
 			}
 		}
-		all = append(all, u)
-	}
-	return all, err
+		return all, err
+	})
 }
 
-// budgeted reports whether a plan has a budget. A plan's document never changes, so each one is examined once.
-func (r *Reviser) budgeted(tx *store.WholeTx, p corral.Plan, err error) (bool, error) {
-	yes, known := r.budgets[p.ID]
-	if known || err != nil {
-		return yes, err
+// examine looks for a plan's budget and, if the plan is automatic, for its run in progress. A plan's document never
+// changes, so each one is examined once.
+func (r *Reviser) examine(tx *store.Tx, p corral.Plan) (u underway, err error) {
+	u.plan = p
+	budget, known := r.budgets[p.ID]
+	if !known {
+		if budget, err = tx.Budgeted(p.ID); err != nil {
+			return u, err
+		}
+		r.budgets[p.ID] = budget
 	}
-	if yes, err = tx.Owner(p.Owner).Budgeted(p.ID); err == nil {
-		r.budgets[p.ID] = yes
+	u.budget = budget
+	if !p.Auto {
+		return u, nil
 	}
-	return yes, err
+	runs, err := tx.Runs(store.RunFilter{Labels: labelled(p)})
+	for _, run := range slices.Backward(runs) {
+		if run.State == corral.RunRunning {
+			u.run = run
+		}
+	}
+	return u, err
 }
 
 // revise makes one decision about a plan, searching for pilots no longer than allotted, and carries it out.

@@ -64,7 +64,7 @@ func Tried(q corral.SiteQueue) (all []corral.Shape) {
 }
 
 // Predicted returns a queue's state by predictions for some shapes. Another shape waits as long as the smallest of them
-// that is at least as large in nodes and in walltime, or as the largest.
+// that is at least as large in nodes and in walltime; if there is none, it waits as long as any of them.
 func Predicted(shapes []corral.Shape, waits []corral.Seconds, source string) Standing {
 	return Standing{Basis: "predicted by " + source, Wait: func(shape plan.Shape) time.Duration {
 		for i, s := range shapes {

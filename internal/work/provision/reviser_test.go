@@ -166,7 +166,7 @@ func (s *scene) reviser() *Reviser {
 // look makes a reviser perform one check, the given time after the plan's beginning.
 func (s *scene) look(r *Reviser, after time.Duration) {
 	s.t.Helper()
-	all, err := store.ReadWhole(s.t.Context(), s.db, r.under)
+	all, err := r.under(s.t.Context())
 	for _, u := range all {
 		if err == nil {
 			err = r.revise(s.t.Context(), u, s.plan.BeganAt.Add(after), time.Second, 0)
@@ -574,7 +574,7 @@ func TestSearchesAreBoundedForABudget(t *testing.T) {
 	} {
 		s := newScene(t, goal, true)
 		r := s.reviser()
-		all, err := store.ReadWhole(t.Context(), s.db, r.under)
+		all, err := r.under(t.Context())
 		if got := r.allotted(append(all, all...), 3*time.Second); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", goal, got, err, want)
 		}
@@ -737,5 +737,19 @@ func TestUnreadablePlan(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "cannot be read"); n != 1 {
 		t.Errorf("it is reported %d times, want once:\n%s", n, log.String())
+	}
+}
+
+// TestFailedCheckForgetsNothing: if the plans cannot be listed, what is known about them remains.
+func TestFailedCheckForgetsNothing(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, inTime, true)
+	r := s.reviser()
+	s.look(r, time.Second)
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := r.look(stopped, time.Second); err == nil || len(r.said) != 1 || len(r.budgets) != 1 || len(s.expected) != 1 {
+		t.Errorf("%v: %d plans, %d budgets and %d expected ends are known, want 1 of each", err, len(r.said),
+			len(r.budgets), len(s.expected))
 	}
 }

@@ -63,8 +63,8 @@ func (a *allowance) refusal(worker corral.Shape) string {
 		return ""
 	}
 	amount := func(m cost.Money) cost.Amount { return cost.Amount{Money: m, Unit: a.unit} }
-	return fmt.Sprintf("has %s of its allocation left, beside what pilots there may cost, and a worker for %s may "+
-		"cost %s", amount(max(0, a.left)), worker.Walltime, amount(each))
+	return fmt.Sprintf("has only %s of its allocation left after what its pilots may still cost, but a worker for %s "+
+		"may cost %s", amount(max(0, a.left)), worker.Walltime, amount(each))
 }
 
 // owed returns a glidein's possible cost beyond the amount billed for it so far.

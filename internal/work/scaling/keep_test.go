@@ -352,8 +352,8 @@ func TestWorkersAreRequestedWithinTheAllocation(t *testing.T) {
 		if !strings.Contains(report, says) {
 			t.Fatal(report)
 		}
-		says = "site small has 1ch of its allocation left, beside what pilots there may cost, and a worker for 1h0m0s may " +
-			"cost 2ch; site large has 1ch of its allocation left"
+		says = "site small has only 1ch of its allocation left after what its pilots may still cost, but a worker for 1h0m0s may " +
+			"cost 2ch; site large has only 1ch of its allocation left"
 	}
 }
 
@@ -366,7 +366,7 @@ func TestGPUsAndMemoryOfWorkersAreCharged(t *testing.T) {
 		says  string
 	}{
 		"cpus":   {corral.Resources{CPUs: 2}, 6, "site large takes no more pilots by its limits"},
-		"gpus":   {corral.Resources{CPUs: 2, GPUs: 1}, 1, "site large refuses a worker: it has 2SU of its allocation left"},
+		"gpus":   {corral.Resources{CPUs: 2, GPUs: 1}, 1, "site large refuses a worker: it has only 2SU of its allocation left"},
 		"memory": {corral.Resources{CPUs: 2, MemoryMiB: 13 * 1024}, 0, "a worker for 1h0m0s may cost 13SU"},
 	} {
 		s := newScene(t)

@@ -115,7 +115,7 @@ func greedily(q Question) (choices [][]planner.Slot) {
 // stage.
 func placed(p plan.Problem, parts [][]*stage, alpha plan.Share, notBefore time.Duration) (all []planner.Slot,
 	ok bool) {
-	rooms := make([]*slot.Profile, len(p.Sites))
+	rooms, gpus := make([]*slot.Profile, len(p.Sites)), needGPUs(p.Work)
 	for i := range p.Sites {
 		rooms[i] = roomOf(&p.Sites[i], notBefore)
 	}
@@ -137,7 +137,7 @@ func placed(p plan.Problem, parts [][]*stage, alpha plan.Share, notBefore time.D
 				slots = append(slots, planner.Slot{Site: s.Name, Queue: s.Queue, CPUs: cpus,
 					Span: plan.Span{From: at, To: at + length}})
 				points = append(points, plan.Candidate{CPUs: cpus, Point: cost.Point{Makespan: at + s.Overhead + takes,
-					Cost: slot.Charge(hourly(s), int64(cpus)*(s.Overhead+takes).Milliseconds())}})
+					Cost: slot.Charge(hourly(s, gpus), int64(cpus)*(s.Overhead+takes).Milliseconds())}})
 				from = append(from, i)
 			}
 		}

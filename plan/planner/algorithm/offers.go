@@ -32,7 +32,7 @@ const mostParts = 24
 // offered lists the slots of a problem from the given time on. A queue that is not known has a single slot, which
 // begins after the queue's wait.
 func offered(p plan.Problem, from time.Duration) (o offer) {
-	enough := horizon(p)
+	enough, gpus := horizon(p), needGPUs(p.Work)
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		room, ahead := roomOf(s, from), from+enough
@@ -44,7 +44,7 @@ func offered(p plan.Problem, from time.Duration) (o offer) {
 			seen.Runtimes = append(seen.Runtimes, lasts(p, s, t))
 		}
 		var whole []planner.Slot
-		for _, free := range market.Levels(room, from, hourly(s), ahead) {
+		for _, free := range market.Levels(room, from, hourly(s, gpus), ahead) {
 			for _, part := range divided(s, free) {
 				held := slot.Slot{Start: part.From + s.Overhead, Length: stays(p, s, part.To-part.From),
 					Processors: part.CPUs, Price: free.Price, Divisible: true}
@@ -80,10 +80,26 @@ func horizon(p plan.Problem) time.Duration {
 	return max(24*time.Hour, (2 * (work + p.Work.Graph.CriticalPath(p.Work.Runtimes()))).Truncate(time.Millisecond))
 }
 
-// hourly returns the price of a cpu-hour; for sites without prices it is a core-hour.
-func hourly(s *plan.Site) cost.Money {
-	_, money := s.Tariff.Bill(plan.Pilot{Shape: corral.Shape{Hosts: 1, CPUs: 1}, End: corral.Seconds(time.Hour)})
-	return max(1, money)
+// hourly returns the price of a cpu-hour; for sites without prices it is a core-hour. A price that weighs resources
+// includes the cpu's share of the host's memory and, if tasks need GPUs, of these.
+func hourly(s *plan.Site, gpus bool) cost.Money {
+	q := plan.Pilot{Shape: corral.Shape{Hosts: 1, CPUs: 1}, End: corral.Seconds(time.Hour)}
+	if s.Tariff.Weighs() && s.Host.CPUs < plan.Unlimited {
+		q.CPUs = max(1, s.Host.CPUs)
+		if s.Host.MemoryMiB < plan.Unlimited {
+			q.MemoryMiB = s.Host.MemoryMiB
+		}
+		if gpus && s.Host.GPUs < plan.Unlimited {
+			q.GPUs = s.Host.GPUs
+		}
+	}
+	_, money := s.Tariff.Bill(q)
+	return max(1, money/cost.Money(q.CPUs))
+}
+
+// needGPUs reports whether any task needs GPUs.
+func needGPUs(w plan.Work) bool {
+	return slices.ContainsFunc(w.Tasks, func(t plan.Task) bool { return t.Needs.GPUs > 0 })
 }
 
 // divided cuts a slot into walltimes.

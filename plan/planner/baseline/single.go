@@ -111,8 +111,7 @@ func (x *single) start(now time.Duration) {
 		x.out.Held += held * time.Duration(need)
 		x.held += need
 		x.out.Peak = max(x.out.Peak, x.held)
-		_, money := x.Sites[0].Tariff.Bill(plan.Pilot{Shape: corral.Shape{Hosts: 1, CPUs: need},
-			End: corral.Seconds(held)})
+		_, money := x.Sites[0].Tariff.Bill(plan.Pilot{Shape: x.shape(task.Needs()), End: corral.Seconds(held)})
 		x.out.Cost = x.out.Cost.Plus(money)
 		x.out.Work += took * time.Duration(need)
 		x.events.Push(event{now + held, i})
@@ -120,6 +119,15 @@ func (x *single) start(now time.Duration) {
 	if x.placeholders > 0 && len(x.ready) == 0 {
 		x.here = 0 // a placeholder without a task ends
 	}
+}
+
+// shape returns the shape of a task's job, which has at least its cpus' share of a host's memory.
+func (x *single) shape(needs corral.Resources) corral.Shape {
+	s := corral.Shape{Hosts: 1, CPUs: needs.CPUs, MemoryMiB: needs.MemoryMiB, GPUs: needs.GPUs}
+	if host := x.Sites[0].Host; host.MemoryMiB < plan.Unlimited && host.CPUs < plan.Unlimited {
+		s.MemoryMiB = max(s.MemoryMiB, host.MemoryMiB*needs.CPUs/max(1, host.CPUs))
+	}
+	return s
 }
 
 // done ends a task and its job.
