@@ -62,7 +62,8 @@ func (c Caution) like(waits []corral.Wait, cpus int) []corral.Wait {
 // leastOfClass is the number of waits that ended with a start from which on a class of walltimes is judged by itself.
 const leastOfClass = 20
 
-// asLong returns the waits of pilots of a class of walltimes, or all waits if the class has too few.
+// asLong returns the waits of pilots of a class of walltimes, or all waits if the class has too few. Bounds use all: of
+// the waits of a year (bench/evidence), those of one class change too quickly for a bound that they alone give.
 func (c Caution) asLong(waits []corral.Wait, class int) []corral.Wait {
 	same, started := []corral.Wait{}, 0
 	for _, w := range waits {
@@ -72,7 +73,7 @@ func (c Caution) asLong(waits []corral.Wait, class int) []corral.Wait {
 			}
 		}
 	}
-	if started < leastOfClass || c.Bound && !c.bounds(same) {
+	if started < leastOfClass || c.Bound {
 		return waits
 	}
 	return same
