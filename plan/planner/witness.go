@@ -18,7 +18,7 @@ const undone = "its pilots leave before the last task"
 
 // playedTasks limits the executions for one plan: their number × the number of tasks. leastPlays is their minimum.
 const (
-	playedTasks = 200_000
+	playedTasks = 400_000
 	leastPlays  = 3
 )
 

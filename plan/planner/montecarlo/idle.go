@@ -13,7 +13,7 @@ import (
 // Trials to avoid waiting are executions. So workflows of more than mostTrimmed tasks are not trimmed, the trials for
 // one plan have about trimmedTasks tasks in total, and there is none unless it may save a share of the core-hours.
 const (
-	mostTrimmed  = 20_000
+	mostTrimmed  = 5_000
 	trimmedTasks = 4_000
 	worthTrying  = 0.005
 )
