@@ -84,7 +84,7 @@ type result struct {
 	from          string // what the goal's bounds are taken from
 	tasks, pilots int
 	took          time.Duration // for planning
-	refused       bool          // there is no plan
+	refused       bool          // the planner has no plan
 	execution                   // as Corral executes plans today
 	agreed        execution     // as the contract for plans has it
 	beside        float64       // executed cost ÷ that of the best list schedule within the deadline; 0: there is none

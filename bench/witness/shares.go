@@ -29,8 +29,8 @@ const enough = 1000
 // near is how far a share may be from that of fresh outcomes.
 const near = 0.03
 
-// printed makes a plan of a problem whose waits are random, and compares each of its shares. It returns none if there
-// is no plan, or if its shares are of too few draws.
+// printed makes a plan of a problem whose waits are random, and compares each of its shares. It returns none if the
+// problem has no plan, or if its shares are of too few draws.
 func (b bench) printed(ctx context.Context, dir string, number int) (all []printed, err error) {
 	p, kind, err := b.source.problem(number)
 	if err != nil {
