@@ -23,7 +23,7 @@ func (p *planning) candidates() []candidate {
 				limit += s.count
 			}
 			for _, n := range counts(min(limit, p.mostHosts(cpus)), len(p.Work.Tasks)) {
-				c := candidate(take(order, n))
+				c := take(order, n)
 				if all = append(all, c); n > 1 && len(p.Work.Tasks) <= manyStays && !p.Goal.Static {
 					all = append(all, c.staying())
 				}
@@ -77,8 +77,8 @@ func (c candidate) staying() candidate {
 }
 
 // take returns the first n hosts of the shares.
-func take(order []share, n int) []share {
-	var some []share
+func take(order []share, n int) candidate {
+	var some candidate
 	for _, s := range order {
 		if s.count = min(s.count, n); s.count > 0 {
 			some = append(some, s)

@@ -118,9 +118,9 @@ func count(b bool) int {
 }
 
 // ChangesAt returns the earliest instant, from now on, at which a further round of Match, or Overdue of an open slot,
-// may have a result although nothing but time has changed; ok is false if none exists. A dispatcher in
-// real time checks all slots periodically; a simulator in virtual time, where needless checks would dominate the cost,
-// checks at the first of its periods after that instant.
+// may have a result although nothing but time has changed; ok is false if none exists. A dispatcher in real time checks
+// all slots periodically; a simulator in virtual time, where needless checks would dominate the cost, checks at the
+// first of its periods after that instant.
 func (m *Matcher[T]) ChangesAt(now time.Time) (at time.Time, ok bool) {
 	m.arrange()
 	switch {

@@ -62,9 +62,12 @@ func (c Caution) like(waits []corral.Wait, cpus int) []corral.Wait {
 // leastOfClass is the number of waits that ended with a start from which on a class of walltimes is judged by itself.
 const leastOfClass = 20
 
-// asLong returns the waits of pilots of a class of walltimes, or all waits if the class has too few. Bounds use all: of
-// the waits of a year (bench/evidence), those of one class change too quickly for a bound that they alone give.
+// asLong returns the waits of pilots of a class of walltimes, or all waits if the class has too few. Bounds always
+// use all: those of a single class did not hold on a year of waits (bench/evidence), because queues change meanwhile.
 func (c Caution) asLong(waits []corral.Wait, class int) []corral.Wait {
+	if c.Bound {
+		return waits
+	}
 	same, started := []corral.Wait{}, 0
 	for _, w := range waits {
 		if corral.WalltimeClass(w.Walltime) == class {
@@ -73,7 +76,7 @@ func (c Caution) asLong(waits []corral.Wait, class int) []corral.Wait {
 			}
 		}
 	}
-	if started < leastOfClass || c.Bound {
+	if started < leastOfClass {
 		return waits
 	}
 	return same
