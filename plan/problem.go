@@ -265,9 +265,9 @@ func (c Cluster) Turn() time.Duration {
 }
 
 // MinStay returns how long a pilot has to stay without work so that its workers are there until they are planned to
-// leave. A static pilot stays for its whole walltime: the end of the run releases it.
-func (c Cluster) MinStay(goal Goal, q Pilot) corral.Seconds {
-	if goal.Static {
+// leave. A pilot that stays throughout still does.
+func (c Cluster) MinStay(q Pilot) corral.Seconds {
+	if q.Throughout() {
 		return q.Walltime
 	}
 	return max(0, q.End-q.Start-corral.Seconds(c.Leave))

@@ -20,7 +20,7 @@ type share struct {
 	host  corral.Resources
 	count int
 	slot  *Slot // the slot of the hosts; nil: they are available after a wait, for as long as the site allows
-	stay  bool  // the hosts stay through pauses
+	stay  stay  // how long the hosts stay when they are idle
 }
 
 // An outcome is the result of evaluating a candidate.
@@ -54,7 +54,7 @@ func (p *planning) evaluate(c candidate) (outcome, *schedule) {
 		if s.placed < len(p.Work.Tasks) {
 			return outcome{candidate: c, of: p, limit: "a task fits none of its pilots"}, nil
 		}
-		if p.Goal.Static && !s.staysThroughout() {
+		if !s.staysThroughout() {
 			return outcome{candidate: c, of: p, limit: "a static pilot would have to stay beyond its walltime"}, nil
 		}
 		o := p.gather(c, s)
@@ -106,13 +106,13 @@ func (p *planning) lines(c candidate, begin time.Duration) []*line {
 			ready = max(begin, share.slot.From) + share.site.Overhead
 		}
 		most := keep(share.site, p.Cluster.Leave)
-		if share.stay {
+		if share.stay != whileBusy {
 			most = plan.Unbounded
 		}
 		for range share.count {
 			all = append(all, &line{site: share.site, host: share.host, ready: ready, slot: share.slot,
 				leave: p.Cluster.Leave, keep: most, reserve: reserve(p)})
-			if p.Goal.Static {
+			if p.Goal.Static || share.stay == throughout {
 				all[len(all)-1].hold()
 			}
 		}
@@ -140,7 +140,7 @@ func (p *planning) draft(s *schedule, slack time.Duration) *plan.Plan {
 	plan.Line(p.Sites, pilots, p.Goal.NotBefore)
 	for i := range pilots {
 		q := &pilots[i]
-		if q.MinStay = p.Cluster.MinStay(p.Goal, *q); p.Goal.Static && q.Submit > p.Goal.NotBefore {
+		if q.MinStay = p.Cluster.MinStay(*q); p.Goal.Static && q.Submit > p.Goal.NotBefore {
 			q.Submit, q.Early = p.Goal.NotBefore, true
 		}
 	}

@@ -24,8 +24,14 @@ func (p *planning) candidates() []candidate {
 			}
 			for _, n := range counts(min(limit, p.mostHosts(cpus)), len(p.Work.Tasks)) {
 				c := take(order, n)
-				if all = append(all, c); n > 1 && len(p.Work.Tasks) <= manyStays && !p.Goal.Static {
-					all = append(all, c.staying())
+				if all = append(all, c); p.Goal.Static {
+					continue
+				}
+				if n > 1 && len(p.Work.Tasks) <= manyStays {
+					all = append(all, c.staying(overPauses))
+				}
+				if unsure(p) {
+					all = append(all, c.staying(throughout))
 				}
 			}
 		}
@@ -67,13 +73,30 @@ func steps(least, most, tries int) []int {
 // cost more than hosts that are released and requested again, unless start-ups cost more than the pauses.
 const manyStays = 5000
 
+// A stay is the time for which hosts stay when they are idle.
+type stay uint8
+
+const (
+	whileBusy  stay = iota // briefly; they are requested again when there is work for them
+	overPauses             // through pauses, but not after their last tasks
+	throughout             // to the end of the run, whenever that is
+)
+
 // staying returns the candidate with hosts that stay.
-func (c candidate) staying() candidate {
+func (c candidate) staying(s stay) candidate {
 	c = slices.Clone(c)
 	for i := range c {
-		c[i].stay = true
+		c[i].stay = s
 	}
 	return c
+}
+
+// stays returns how long the hosts of a candidate stay; it is the same for all of them.
+func (c candidate) stays() stay {
+	if len(c) == 0 {
+		return whileBusy
+	}
+	return c[0].stay
 }
 
 // take returns the first n hosts of the shares.

@@ -130,13 +130,12 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	}
 	var confidence *plan.Confidence
 	if unsure(p) {
-		l := newLadder(p, all)
-		best, confidence, ok = l.sure()
+		best, confidence, ok = sure(p, all)
 		if p.ctx.Err() != nil {
 			return nil, context.Cause(p.ctx)
 		}
 		if !ok {
-			pl := l.unsure(best, confidence, all)
+			pl := p.unsure(best, confidence, all)
 			pl.LowerBound = bound
 			return pl, nil
 		}

@@ -192,7 +192,7 @@ func relax(problem plan.Problem, goal plan.Goal, opts Options, b restriction) (b
 func (p *planning) surely(all []outcome) (best outcome, c *plan.Confidence, ok bool) {
 	best, ok = p.choose(all)
 	if ok && unsure(p) {
-		best, c, _ = newLadder(p, all).sure()
+		best, c, _ = sure(p, all)
 	}
 	return best, c, ok
 }

@@ -136,13 +136,17 @@ func (s *schedule) pilot(l *line, hosts int, held plan.Span, until time.Duration
 	if l.slot != nil && l.site.Room != nil {
 		wait = 0 // its submit time is set when all pilots are known, see plan.Line
 	}
-	return plan.Pilot{
+	q := plan.Pilot{
 		Site: l.site.Name, Queue: l.site.Queue,
 		Shape: corral.Shape{Hosts: hosts, CPUs: l.host.CPUs, MemoryMiB: known(l.host.MemoryMiB),
 			GPUs: known(l.host.GPUs), Walltime: corral.Seconds(walltime)},
 		Submit: corral.Seconds(held.From - wait), Start: corral.Seconds(held.From),
 		Ready: corral.Seconds(held.From + l.site.Overhead), End: corral.Seconds(held.To),
 	}
+	if l.static {
+		q.MinStay = q.Walltime
+	}
+	return q
 }
 
 // spare returns the additional walltime of a pilot.

@@ -55,17 +55,62 @@ func patient(p *planning) (all []outcome) {
 	return all
 }
 
-// A ladder holds the admissible outcomes, best by the goal's objective first. Each is faster than all before it or, for
-// a goal without a deadline, cheaper, and should therefore also be safer.
+// A ladder holds the admissible outcomes of one kind, best by the goal's objective first. Each is faster than all before
+// it or, for a goal without a deadline, cheaper, and should therefore also be safer.
 type ladder struct {
-	p     *planning
-	rungs []outcome
-	share map[int]float64 // share of outcomes within the goal, per exactly judged rung
+	p      *planning
+	rungs  []outcome
+	places []int           // of the rungs, among all outcomes
+	share  map[int]float64 // share of outcomes within the goal, per exactly judged rung
+	spare  bool            // another ladder has a sufficient rung
 }
 
-// newLadder selects the outcomes within the sites' limits and, if there is a deadline, the budget, except those that
-// are neither better nor safer than another.
-func newLadder(p *planning, all []outcome) *ladder {
+// sure returns the best outcome that meets the goal with the required confidence. If no outcome does, ok is false, and
+// the outcome is the safest one judged. At least one outcome must meet the goal according to estimates.
+//
+// There are two ladders. Pilots that leave when they have no work are cheaper, but where tasks take longer than
+// estimated, they leave before the last tasks. Pilots that stay throughout are safer. They are judged first, so that of
+// the others only better ones have to be judged.
+func sure(p *planning, all []outcome) (best outcome, c *plan.Confidence, ok bool) {
+	stays := func(o outcome) bool { return o.candidate.stays() == throughout }
+	held := newLadder(p, all, stays)
+	k, c, ok := held.sure()
+	if ok {
+		best = held.rungs[k]
+		all = p.better(all, held.places[k], best)
+	}
+	l := newLadder(p, all, func(o outcome) bool { return !stays(o) })
+	l.spare = ok
+	switch i, d, reaches := l.sure(); {
+	case reaches && ok:
+		if first, _ := p.best([]outcome{best, l.rungs[i]}); first == 0 {
+			return best, c, true
+		}
+		return l.rungs[i], d, true
+	case ok:
+		return best, c, true
+	case c == nil || d != nil && (reaches || d.Reached > c.Reached):
+		return l.rungs[i], d, reaches
+	}
+	return held.rungs[k], c, false
+}
+
+// better returns the outcomes that are better for the goal than the kth, which has been executed since.
+func (p *planning) better(all []outcome, k int, executed outcome) (some []outcome) {
+	all = slices.Clone(all)
+	all[k] = executed
+	for _, i := range ranked(p.Goal, all) {
+		if i == k {
+			break
+		}
+		some = append(some, all[i])
+	}
+	return some
+}
+
+// newLadder selects the outcomes of a kind that are within the sites' limits and, if there is a deadline, the budget,
+// except those that are neither better nor safer than another.
+func newLadder(p *planning, all []outcome, of func(outcome) bool) *ladder {
 	free := p.Goal // of the bound that the ladder climbs towards
 	safer := func(a, b outcome) bool { return a.Makespan < b.Makespan }
 	if free.Deadline > 0 {
@@ -76,8 +121,8 @@ func newLadder(p *planning, all []outcome) *ladder {
 	}
 	l := &ladder{p: p, share: map[int]float64{}}
 	for _, k := range ranked(free, all) {
-		if n := len(l.rungs); n == 0 || safer(all[k], l.rungs[n-1]) {
-			l.rungs = append(l.rungs, all[k])
+		if n := len(l.rungs); of(all[k]) && (n == 0 || safer(all[k], l.rungs[n-1])) {
+			l.rungs, l.places = append(l.rungs, all[k]), append(l.places, k)
 		}
 	}
 	return l
@@ -131,7 +176,10 @@ func (l *ladder) climb(first int) int {
 		}
 	}
 	if high < first { // no rung passed the quick check; one that nearly suffices may pass the exact one
-		return l.settle(l.surest(first), first)
+		if at := l.surest(first); !l.spare || l.judged(at, false) >= l.p.Goal.Confidence-nearly {
+			return l.settle(at, first)
+		}
+		return -1
 	}
 	for high-low > 1 {
 		if mid := (low + high) / 2; l.reaches(mid) {
@@ -158,15 +206,25 @@ func (l *ladder) settle(high, first int) int {
 	return high
 }
 
-// topRungs is the number of last rungs to judge before the search fails.
-const topRungs = 4
+// topRungs is the number of last rungs to judge before the search fails. nearly is the greatest difference from the
+// required confidence at which a quick check is not trusted if there is another plan.
+const (
+	topRungs = 4
+	nearly   = 0.05
+)
 
-// sure returns the best outcome that meets the goal with the required confidence. If no outcome does, ok is false
-// and the outcome is the safest one judged. At least one outcome must meet the goal according to estimates.
-func (l *ladder) sure() (best outcome, c *plan.Confidence, ok bool) {
+// sure returns the best rung that has the required confidence. If no rung has, ok is false and the rung is the safest
+// one judged; c is nil if no rung meets the goal according to estimates.
+func (l *ladder) sure() (at int, c *plan.Confidence, ok bool) {
 	first := slices.IndexFunc(l.rungs, func(o outcome) bool { return excess(l.p.Goal, o) == "" })
-	at := l.climb(first)
-	if ok = at >= 0; !ok { // a slower rung than those tried may be surer
+	if first < 0 {
+		return -1, nil, false
+	}
+	at = l.climb(first)
+	if ok = at >= 0; !ok && l.spare {
+		return -1, nil, false
+	}
+	if !ok { // a slower rung than those tried may be surer
 		at = l.surest(first)
 		ok = l.judged(at, true) >= l.p.Goal.Confidence
 	}
@@ -175,7 +233,7 @@ func (l *ladder) sure() (best outcome, c *plan.Confidence, ok bool) {
 		below := l.judged(at-1, false)
 		c.NextCheaper = &below
 	}
-	return l.rungs[at], c, ok
+	return at, c, ok
 }
 
 // surest returns, among the last rungs, the one with the largest share of outcomes within the goal.
@@ -190,8 +248,7 @@ func (l *ladder) surest(first int) int {
 }
 
 // unsure returns the answer for an unreachable confidence, with the safest plan found.
-func (l *ladder) unsure(o outcome, c *plan.Confidence, all []outcome) *plan.Plan {
-	p := l.p
+func (p *planning) unsure(o outcome, c *plan.Confidence, all []outcome) *plan.Plan {
 	pl := &plan.Plan{Workflow: p.Work.Name, Goal: p.Goal, Alternatives: plan.Alternatives{Front: front(all),
 		Nearest: judged(o, c)}}
 	remedy := "without --confidence only estimates are used"

@@ -37,7 +37,7 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 		}
 		x := &p.Pilots[i]
 		s := q.Model.Site(x.Site, x.Queue)
-		if x.Submit > q.Goal.NotBefore && !q.Goal.Static && !chained(p.Pilots, i) && !(room && e.wait(s, x)) {
+		if x.Submit > q.Goal.NotBefore && !x.Throughout() && !chained(p.Pilots, i) && !(room && e.wait(s, x)) {
 			was := *x
 			if e.advance(s, x); plan.Peak(p.Pilots, x.Site) > s.CPUs ||
 				q.Goal.MaxCPUs > 0 && plan.PeakBeside(p.Pilots, q.Model.Present) > q.Goal.MaxCPUs {
@@ -55,7 +55,7 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 		return made, nil
 	}
 	for i := range p.Pilots {
-		p.Pilots[i].MinStay = q.Model.Cluster.MinStay(q.Goal, p.Pilots[i])
+		p.Pilots[i].MinStay = q.Model.Cluster.MinStay(p.Pilots[i])
 	}
 	q.Model.Tally(&p)
 	played, ok := &p, true

@@ -19,9 +19,9 @@ const (
 )
 
 // trim returns the plan of an execution without paid time in which pilots wait for nothing, as it is executed then. The
-// plan ends no later and is cheaper, or it is played itself. The pilots of a static plan stay until its end.
+// plan ends no later and is cheaper, or it is played itself. Pilots that stay throughout are not changed.
 func (m Model) trim(played *plan.Plan) *plan.Plan {
-	if played.Goal.Static || len(m.Work.Tasks) > mostTrimmed {
+	if len(m.Work.Tasks) > mostTrimmed {
 		return played
 	}
 	for range max(1, min(mostPlays, trimmedTasks/max(1, len(m.Work.Tasks)))) {
@@ -76,7 +76,7 @@ func leaving(played *plan.Plan) (p *plan.Plan, idle float64) {
 	for k := range p.Pilots {
 		q := &p.Pilots[k]
 		need := max(0, last[k]-q.Start)
-		if beyond := q.MinStay - need - q.Patience(); beyond > noticed {
+		if beyond := q.MinStay - need - q.Patience(); beyond > noticed && !q.Throughout() {
 			q.MinStay = need
 			idle += coreHours(q, beyond)
 		}
@@ -85,7 +85,7 @@ func leaving(played *plan.Plan) (p *plan.Plan, idle float64) {
 }
 
 // later returns a plan whose pilots are ready when their first tasks are, and the core-hours for which they were ready
-// earlier. A pilot that is linked to another, was submitted early on purpose, relies on free room in its queue, or is
+// earlier. A pilot that stays throughout, is linked to another, was submitted early on purpose, relies on free room in its queue, or is
 // ready earlier by less than the idle time is not changed.
 func (m Model) later(played *plan.Plan) (p *plan.Plan, early float64) {
 	p = withPilots(played)
@@ -121,7 +121,7 @@ func coreHours(q *plan.Pilot, d corral.Seconds) float64 {
 func linked(pilots []plan.Pilot) []bool {
 	all := make([]bool, len(pilots))
 	for k, q := range pilots {
-		all[k] = all[k] || q.Early || q.Follows != nil || q.Hedges != nil
+		all[k] = all[k] || q.Early || q.Throughout() || q.Follows != nil || q.Hedges != nil
 		for _, other := range []*int{q.Follows, q.Hedges} {
 			if other != nil {
 				all[*other] = true

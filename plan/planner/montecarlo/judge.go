@@ -23,7 +23,7 @@ const (
 	drawnTasks = 800_000
 	mostTasks  = 50_000
 
-	batch = 100 // outcomes between two checks of whether the share is clearly on one side of the confidence
+	batch = 25  // outcomes before the first check of whether the share is clearly on one side; then twice as many
 	clear = 4.0 // standard errors
 )
 
@@ -62,7 +62,7 @@ func (m Model) Judge(ctx context.Context, goal plan.Goal, seed uint64) planner.J
 		enough, step := min(most, max(leastDraws, most/4)), batch
 		switch {
 		case m.Rough > 0:
-			enough, step = min(most, m.Rough), leastDraws
+			enough = min(most, m.Rough)
 		case exact:
 			enough, step = most, most
 		}
@@ -72,7 +72,7 @@ func (m Model) Judge(ctx context.Context, goal plan.Goal, seed uint64) planner.J
 		}
 		share := 0.0
 		for drawn := 0; drawn < enough; {
-			drawn = min(drawn+step, enough)
+			drawn = min(max(step, 2*drawn), enough)
 			share = meets(judge.Outcomes(pl, drawn, seed), goal)
 			if distant(share, goal.Confidence, drawn) {
 				break

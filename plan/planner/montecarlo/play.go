@@ -110,7 +110,7 @@ func (m Model) once(made *plan.Plan) (played *plan.Plan, ok bool) {
 		if q.Follows != nil && q.Start > p.Pilots[*q.Follows].End+noticed {
 			q.Follows = nil // the other pilot left for lack of work: this one does not take its place
 		}
-		q.MinStay = m.Cluster.MinStay(made.Goal, *q)
+		q.MinStay = m.Cluster.MinStay(*q)
 	}
 	m.Tally(&p)
 	return &p, true

@@ -86,7 +86,10 @@ func (m Model) stretched(pl *plan.Plan, goal plan.Goal, by float64) *plan.Plan {
 		q := &longer.Pilots[i]
 		s := m.Site(q.Site, q.Queue)
 		before := s.Wait(s.ShapeOf(*q)) // the plan may assume a longer one
-		q.Walltime = corral.Seconds(m.walltime(s, *q, by, longest(s, q.Host())))
+		throughout := q.Throughout()
+		if q.Walltime = corral.Seconds(m.walltime(s, *q, by, longest(s, q.Host()))); throughout {
+			q.MinStay = q.Walltime
+		}
 		q.Submit -= corral.Seconds(s.Wait(s.ShapeOf(*q)) - before)
 		late = max(late, goal.NotBefore-q.Submit)
 	}
