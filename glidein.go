@@ -138,7 +138,7 @@ type Outlook struct {
 }
 
 // LatestStart returns the time at which an attempt that has not started is given up.
-func (g Glidein) LatestStart(a Job) time.Time {
+func (g *Glidein) LatestStart(a Job) time.Time {
 	return a.CreatedAt.Add(time.Duration(cmp.Or(g.QueueLimit, DefaultQueueTimeout)))
 }
 
@@ -156,7 +156,7 @@ func (g Glidein) Losses() string {
 }
 
 // CPUsOf returns the total cpus of the workers that an attempt has or will have.
-func (g Glidein) CPUsOf(a Job) int { return max(0, g.Hosts-len(a.Lost)) * g.CPUs }
+func (g *Glidein) CPUsOf(a Job) int { return max(0, g.Hosts-len(a.Lost)) * g.CPUs }
 
 // Host returns the resources of each host. Disk is Unlimited, because only the host can measure it.
 func (g Glidein) Host() Resources {
@@ -247,13 +247,13 @@ func (j Job) decides() bool {
 // Next returns the policy's verdict at now on the attempts that have ended. Duplicates do not count. Of the attempts
 // before the last attempt that was neither a duplicate nor a transient failure, only the number of expired attempts
 // matters.
-func (g Glidein) Next(now time.Time) (v resubmit.Verdict, notBefore time.Time, why string) {
+func (g *Glidein) Next(now time.Time) (v resubmit.Verdict, notBefore time.Time, why string) {
 	return g.next(now, false)
 }
 
 // NextIfExpired returns the result of Next as if the live attempts expired now; it shows whether other attempts would
 // follow. Attempts that began later and ended sooner also count.
-func (g Glidein) NextIfExpired(now time.Time) (v resubmit.Verdict, notBefore time.Time, why string) {
+func (g *Glidein) NextIfExpired(now time.Time) (v resubmit.Verdict, notBefore time.Time, why string) {
 	return g.next(now, true)
 }
 
@@ -292,11 +292,11 @@ func (j Job) result() resubmit.Result {
 }
 
 // Live returns the attempts that may still have processes at the site. The result must not be modified.
-func (g Glidein) Live() []Job { return liveOf(g.Attempts) }
+func (g *Glidein) Live() []Job { return liveOf(g.Attempts) }
 
 // Derive returns the glidein's state and reason at now, derived from the asks, its attempts, the state of its site, the
 // site's hold, and a lack. It is the only source of Glidein.State. A DELETED glidein stays DELETED.
-func (g Glidein) Derive(site SiteState, held Hold, lack Lack, now time.Time) (GlideinState, string) {
+func (g *Glidein) Derive(site SiteState, held Hold, lack Lack, now time.Time) (GlideinState, string) {
 	live := g.Live()
 	switch {
 	case g.State == GlideinDeleted:
@@ -307,15 +307,30 @@ func (g Glidein) Derive(site SiteState, held Hold, lack Lack, now time.Time) (Gl
 		return GlideinDeleted, "removed"
 	case len(live) > 0:
 		a, _ := g.Furthest()
-		return GlideinActive, "attempt " + strconv.Itoa(a.Number) + " " + string(a.State)
+		return GlideinActive, string(a.words(nil))
 	case g.State.Terminal(): // keep an old verdict: until=TIME must not be evaluated again at a later now
 		return g.State, g.Reason
 	}
 	return g.deriveWithoutAttempt(site, held, lack, now)
 }
 
+// words appends the reason of a glidein whose furthest live attempt is this one.
+func (j *Job) words(b []byte) []byte {
+	b = append(b, "attempt "...)
+	b = strconv.AppendInt(b, int64(j.Number), 10)
+	return append(append(b, ' '), j.State...)
+}
+
+// Current reports whether the recorded state and reason are those of Derive for a glidein whose last attempt is its only
+// live one, and of which nothing was asked.
+func (g *Glidein) Current() bool {
+	var buf [48]byte
+	last := &g.Attempts[len(g.Attempts)-1]
+	return g.State == GlideinActive && string(last.words(buf[:0])) == g.Reason
+}
+
 // deriveWithoutAttempt is Derive for a glidein without live attempts that was not asked to end.
-func (g Glidein) deriveWithoutAttempt(site SiteState, held Hold, lack Lack, now time.Time) (GlideinState, string) {
+func (g *Glidein) deriveWithoutAttempt(site SiteState, held Hold, lack Lack, now time.Time) (GlideinState, string) {
 	verdict, notBefore, why := g.Next(now)
 	switch verdict {
 	case resubmit.Finish:
@@ -343,7 +358,7 @@ func (g Glidein) deriveWithoutAttempt(site SiteState, held Hold, lack Lack, now 
 }
 
 // notBefore describes the time until which a glidein waits and, if it follows another glidein, names that glidein.
-func (g Glidein) notBefore() string {
+func (g *Glidein) notBefore() string {
 	said := "not before " + g.NotBefore.Format(time.RFC3339)
 	if g.Follows != 0 {
 		said += fmt.Sprintf(", to take over from glidein %d", g.Follows)
@@ -352,7 +367,7 @@ func (g Glidein) notBefore() string {
 }
 
 // lastWord puts the last attempt's own reason before the rule that ended the glidein.
-func (g Glidein) lastWord(rule string) string {
+func (g *Glidein) lastWord(rule string) string {
 	if len(g.Attempts) == 0 {
 		return rule
 	}
@@ -366,7 +381,7 @@ func (g Glidein) lastWord(rule string) string {
 
 // Furthest returns the live attempt with the most advanced state; of two attempts in the same state it returns the
 // later one. ok is false if no attempt is alive. It represents an ACTIVE glidein in displays.
-func (g Glidein) Furthest() (a Job, ok bool) {
+func (g *Glidein) Furthest() (a Job, ok bool) {
 	for _, b := range g.Live() {
 		if !ok || slices.Index(JobStates, b.State) >= slices.Index(JobStates, a.State) {
 			a, ok = b, true
@@ -393,7 +408,8 @@ func (g Glidein) Shown() (state, reason string) {
 
 // jitter is constant for a glidein and attempt, so that repeating a decision gives the same result.
 func jitter(id GlideinID, number int) float64 {
+	var buf [40]byte
 	h := fnv.New32a()
-	h.Write([]byte(strconv.FormatInt(int64(id), 10) + "/" + strconv.Itoa(number)))
+	h.Write(strconv.AppendInt(append(strconv.AppendInt(buf[:0], int64(id), 10), '/'), int64(number), 10))
 	return float64(h.Sum32()) / (math.MaxUint32 + 1)
 }

@@ -149,7 +149,8 @@ func (d derivation) conditions() string {
 func TestDerive(t *testing.T) {
 	t.Parallel()
 	for _, d := range derivations {
-		state, reason := d.glidein().Derive(d.site, d.held, d.lack, noon)
+		g := d.glidein()
+		state, reason := g.Derive(d.site, d.held, d.lack, noon)
 		if state != d.want || !strings.Contains(reason, d.wantWord) {
 			t.Errorf("Derive of asked %q, attempts %s, site %s, %s = %s, %q; want %s, %q",
 				d.asked, d.attemptNames(), d.site, d.conditions(), state, reason, d.want, d.wantWord)

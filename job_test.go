@@ -154,7 +154,8 @@ func TestFurthest(t *testing.T) {
 		{[]corral.Job{job(1, corral.JobEnded), job(2, corral.JobNew), job(3, corral.JobSubmitted)}, 3},
 		{[]corral.Job{job(1, corral.JobRunning), job(2, corral.JobRunning)}, 2},
 	} {
-		got, ok := corral.Glidein{Attempts: tt.attempts}.Furthest()
+		g := corral.Glidein{Attempts: tt.attempts}
+		got, ok := g.Furthest()
 		if got.Number != tt.want || ok != (tt.want > 0) {
 			t.Errorf("Furthest of %v = attempt %d, %v, want %d", tt.attempts, got.Number, ok, tt.want)
 		}

@@ -8,10 +8,18 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A Judge returns the share of outcomes in which a plan meets its goal's deadline and budget. Unless exact is set, it
-// may stop as soon as it is clear whether the share is above or below the goal's confidence. A Judge must be
-// deterministic.
-type Judge func(pl *plan.Plan, exact bool) float64
+// A Judge returns the share of outcomes in which a plan meets its goal's deadline and budget, judged with the given
+// care. A Judge must be deterministic.
+type Judge func(pl *plan.Plan, care Care) float64
+
+// A Care is the number of outcomes by which a plan is judged.
+type Care uint8
+
+const (
+	Glance Care = iota // a part of them, or fewer if it is clear whether the share is above or below the confidence
+	Decide             // all of them, or fewer if it is clear
+	Exact              // all of them
+)
 
 // patience holds the quantiles of waits that plans with a confidence assume in addition to the requested confidence. A
 // plan that assumes longer waits requests its later pilots earlier: this makes the plan safer, but more expensive if
@@ -61,7 +69,7 @@ type ladder struct {
 	p      *planning
 	rungs  []outcome
 	places []int           // of the rungs, among all outcomes
-	share  map[int]float64 // share of outcomes within the goal, per exactly judged rung
+	share  map[int]float64 // share of outcomes within the goal, per carefully judged rung
 	spare  bool            // another ladder has a sufficient rung
 }
 
@@ -129,9 +137,9 @@ func newLadder(p *planning, all []outcome, of func(outcome) bool) *ladder {
 }
 
 // reaches reports whether a rung has the required confidence.
-func (l *ladder) reaches(k int) bool { return l.judged(k, false) >= l.p.Goal.Confidence }
+func (l *ladder) reaches(k int) bool { return l.judged(k, Glance) >= l.p.Goal.Confidence }
 
-func (l *ladder) judged(k int, exact bool) float64 {
+func (l *ladder) judged(k int, care Care) float64 {
 	if share, ok := l.share[k]; ok {
 		return share
 	}
@@ -140,9 +148,9 @@ func (l *ladder) judged(k int, exact bool) float64 {
 	}
 	share := 0.0
 	if pl := l.plan(k); pl != nil {
-		share = l.p.judge(pl, exact)
+		share = l.p.judge(pl, care)
 	}
-	if exact {
+	if care != Glance {
 		l.share[k] = share
 	}
 	return share
@@ -175,8 +183,8 @@ func (l *ladder) climb(first int) int {
 			high = first - 1
 		}
 	}
-	if high < first { // no rung passed the quick check; one that nearly suffices may pass the exact one
-		if at := l.surest(first); !l.spare || l.judged(at, false) >= l.p.Goal.Confidence-nearly {
+	if high < first { // no rung passed the quick check; one that nearly suffices may pass the careful one
+		if at := l.surest(first); !l.spare || l.judged(at, Glance) >= l.p.Goal.Confidence-nearly {
 			return l.settle(at, first)
 		}
 		return -1
@@ -191,13 +199,13 @@ func (l *ladder) climb(first int) int {
 	return l.settle(high, first)
 }
 
-// settle returns the first rung from high on that suffices when judged exactly. If the rungs directly before that rung
+// settle returns the first rung from high on that suffices when judged carefully. If the rungs directly before that rung
 // also suffice, it returns the first of them. It returns -1 if no rung suffices.
 func (l *ladder) settle(high, first int) int {
-	for high < len(l.rungs) && l.judged(high, true) < l.p.Goal.Confidence {
+	for high < len(l.rungs) && l.judged(high, Decide) < l.p.Goal.Confidence {
 		high++
 	}
-	for high < len(l.rungs) && high > first && l.reaches(high-1) && l.judged(high-1, true) >= l.p.Goal.Confidence {
+	for high < len(l.rungs) && high > first && l.reaches(high-1) && l.judged(high-1, Decide) >= l.p.Goal.Confidence {
 		high--
 	}
 	if high == len(l.rungs) {
@@ -226,11 +234,14 @@ func (l *ladder) sure() (at int, c *plan.Confidence, ok bool) {
 	}
 	if !ok { // a slower rung than those tried may be surer
 		at = l.surest(first)
-		ok = l.judged(at, true) >= l.p.Goal.Confidence
+		ok = l.judged(at, Decide) >= l.p.Goal.Confidence
 	}
-	c = &plan.Confidence{Asked: l.p.Goal.Confidence, Reached: l.judged(at, true)}
+	c = &plan.Confidence{Asked: l.p.Goal.Confidence, Reached: l.judged(at, Decide)}
+	if pl := l.plan(at); !ok && pl != nil && l.p.ctx.Err() == nil {
+		c.Reached = l.p.judge(pl, Exact)
+	}
 	if at > 0 && ok {
-		below := l.judged(at-1, false)
+		below := l.judged(at-1, Glance)
 		c.NextCheaper = &below
 	}
 	return at, c, ok
@@ -240,7 +251,7 @@ func (l *ladder) sure() (at int, c *plan.Confidence, ok bool) {
 func (l *ladder) surest(first int) int {
 	best := len(l.rungs) - 1
 	for k := best - 1; k >= max(first, len(l.rungs)-topRungs); k-- {
-		if l.judged(k, false) > l.judged(best, false) {
+		if l.judged(k, Glance) > l.judged(best, Glance) {
 			best = k
 		}
 	}

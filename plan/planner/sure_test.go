@@ -19,8 +19,8 @@ func TestNearlySureAtAGlance(t *testing.T) {
 		exact float64
 		want  bool
 	}{{0.954, true}, {0.949, false}} {
-		glance := func(_ *plan.Plan, exact bool) float64 {
-			if exact {
+		glance := func(_ *plan.Plan, care Care) float64 {
+			if care != Glance {
 				return tt.exact
 			}
 			return 0.94
@@ -41,7 +41,7 @@ func TestABudgetIsJudged(t *testing.T) {
 	for safe, want := range map[cost.Money]string{
 		12: "", 6: "", 3: "no plan costs 12ch or less in a share of 0.9 of simulated outcomes: the safest does in 0.500",
 	} {
-		judge := func(pl *plan.Plan, _ bool) float64 {
+		judge := func(pl *plan.Plan, _ Care) float64 {
 			if pl.Cost.Money > safe*1_000_000 {
 				return 0.5
 			}
@@ -79,7 +79,7 @@ func TestAnotherBoundReachesTheConfidence(t *testing.T) {
 	} {
 		goal := plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(tt.deadline), Confidence: 0.95,
 			Bounds: plan.Bounds{MaxCPUs: 1}}
-		judge := func(pl *plan.Plan, _ bool) float64 {
+		judge := func(pl *plan.Plan, _ Care) float64 {
 			if pl.PeakCPUs < tt.sure {
 				return 0.5
 			}

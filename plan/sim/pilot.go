@@ -345,10 +345,11 @@ func (p *pilot) end(see reconcile.Sighting) {
 	})
 }
 
-// offers returns the capacity that glideins have yet to provide, computed as in production's gate. present holds the
+// offers appends the capacity that glideins have yet to provide, computed as in production's gate. present holds the
 // number of registered cpus of each attempt.
-func (s *site) offers(present map[corral.JobID]int, at time.Time) (all []execution.Capacity) {
-	for _, g := range s.world.Glideins {
+func (s *site) offers(all []execution.Capacity, present map[corral.JobID]int, at time.Time) []execution.Capacity {
+	for i := range s.world.Glideins {
+		g := &s.world.Glideins[i]
 		if left, ok := attempt.ToCome(g, present, at); ok {
 			all = append(all, execution.Offering(g.Host(), left))
 		}

@@ -19,8 +19,10 @@ type run struct {
 
 	journal []execution.Record
 	observe func(execution.Record) // nil: the journal is kept
-	applied int                    // number of applied records
-	changed bool                   // the capacity of the cluster may have changed since the last check
+	trace   *Trace
+	work    *execution.Spec
+	applied int  // number of applied records
+	changed bool // the capacity of the cluster may have changed since the last check
 	parting parting
 	judged  bool          // nothing runs, and a check has determined whether the run will stall
 	wakeAt  time.Duration // time of the scheduled step
@@ -79,6 +81,7 @@ func (r *run) read() {
 	for ; r.applied < len(r.journal); r.applied++ {
 		rec := r.journal[r.applied]
 		r.x.Apply(rec)
+		r.trace.count(&rec, r.work)
 		if r.observe != nil {
 			r.observe(rec)
 		}

@@ -25,6 +25,9 @@ type simulation struct {
 	glideins corral.GlideinID
 	pasts    map[corral.GlideinID]*Past // of the pilots that have one
 	tag      func(corral.JobID) string  // workers are named TAG/HOST; slots are filled in the order of these names
+
+	capacities []execution.Capacity // of the latest offer
+	present    map[corral.JobID]int // number of registered cpus of each attempt in that offer
 }
 
 const (
@@ -78,10 +81,11 @@ func begin(s Scenario) *simulation {
 	if s.Begin.IsZero() {
 		s.Begin = defaultBegin
 	}
-	x := &simulation{clock: &clock{begin: s.Begin}, Scenario: s, tag: tag, pasts: map[corral.GlideinID]*Past{}}
-	x.trace = &Trace{Begin: s.Begin, work: s.Work, Over: -1}
+	x := &simulation{clock: &clock{begin: s.Begin}, Scenario: s, tag: tag, pasts: map[corral.GlideinID]*Past{},
+		present: map[corral.JobID]int{}}
+	x.trace = &Trace{Begin: s.Begin, Over: -1, worked: map[string]worked{}}
 	x.run = &run{clock: x.clock, x: execution.New(s.Work), offer: x.offer, changed: true,
-		clustered: s.Work.Clusters != nil, parting: parting{at: Never}, observe: s.Observe}
+		clustered: s.Work.Clusters != nil, parting: parting{at: Never}, observe: s.Observe, trace: x.trace, work: &x.Work}
 	x.run.watch.Patience = s.Stall
 	x.cluster = &cluster{
 		clock: x.clock, run: x.run, matcher: matching.Matcher[*entry]{StartMargin: execution.StartMargin},
@@ -182,21 +186,23 @@ func (x *simulation) workers() map[string]Place {
 	return all
 }
 
-// offer returns the capacity at an instant: the present workers, and the workers that glideins have yet to provide.
+// offer returns the capacity at an instant: the present workers, and the workers that glideins have yet to provide. It is
+// valid until the next call.
 func (x *simulation) offer(at time.Time) execution.Offer {
-	var offer execution.Offer
-	present := map[corral.JobID]int{}
+	offer := execution.Offer{Capacities: x.capacities[:0]}
+	clear(x.present)
 	for _, m := range x.cluster.members {
 		w := m.worker()
 		offer.Capacities = append(offer.Capacities, execution.CapacityOf(w, at))
 		if w.Connected && !w.Draining {
 			offer.CPUs += w.CPUs
-			present[m.pilot.job.ID] += w.CPUs
+			x.present[m.pilot.job.ID] += w.CPUs
 		}
 	}
 	for _, s := range x.sites {
-		offer.Capacities = append(offer.Capacities, s.offers(present, at)...)
+		offer.Capacities = s.offers(offer.Capacities, x.present, at)
 	}
+	x.capacities = offer.Capacities
 	return offer
 }
 

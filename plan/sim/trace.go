@@ -28,9 +28,13 @@ type Trace struct {
 	Why     string        // the reason, if the run stalled
 	Over    time.Duration // end of the run
 
-	work execution.Spec
-	x    *execution.Execution
+	last   execution.Msec    // end of the last task that ran
+	worked map[string]worked // :: tag of a pilot → on its workers
+	x      *execution.Execution
 }
+
+// worked is the time that cpus spent on successful attempts.
+type worked time.Duration
 
 // Held describes the resources that one attempt of a glidein held. Instants that did not occur are negative: Start if
 // the attempt ended in the queue, Ready if its workers never registered. During the simulation, End is negative for
@@ -61,16 +65,21 @@ func (h Held) For() time.Duration {
 
 // Makespan returns the time from the beginning to the end of the last task that ran, or 0 if no task ran.
 func (t *Trace) Makespan() time.Duration {
-	var last execution.Msec
-	for _, r := range t.Records {
-		if r.Finished != nil {
-			last = max(last, r.Finished.Ended)
-		}
-	}
-	if last == 0 {
+	if t.last == 0 {
 		return 0
 	}
-	return last.Time().Sub(t.Begin)
+	return t.last.Time().Sub(t.Begin)
+}
+
+// count adds the end of a task of a workflow to the sums of the trace.
+func (t *Trace) count(r *execution.Record, work *execution.Spec) {
+	o := r.Finished
+	if o == nil {
+		return
+	}
+	if t.last = max(t.last, o.Ended); o.Status == execution.Done {
+		t.worked[path.Dir(o.Worker)] += worked(work.Tasks[o.Task].CPUs) * worked(o.Ended.Time().Sub(o.Started.Time()))
+	}
 }
 
 // CoreHours returns the core-hours that the pilots held, from their starts to their ends.
@@ -87,17 +96,13 @@ func (t *Trace) Work() float64 { return t.WorkOn(func(Held) bool { return true }
 
 // WorkOn returns the core-hours of the successful attempts on selected pilots.
 func (t *Trace) WorkOn(some func(Held) bool) float64 {
-	counts := make(map[string]bool, len(t.Pilots)) // :: tag of a pilot → whether it is selected
+	var sum worked
 	for _, h := range t.Pilots {
-		counts[h.Tag] = some(h)
-	}
-	var sum float64
-	for _, r := range t.Records {
-		if o := r.Finished; o != nil && o.Status == execution.Done && counts[path.Dir(o.Worker)] {
-			sum += float64(t.work.Tasks[o.Task].CPUs) * o.Ended.Time().Sub(o.Started.Time()).Hours()
+		if some(h) {
+			sum += t.worked[h.Tag]
 		}
 	}
-	return sum
+	return time.Duration(sum).Hours()
 }
 
 // Tasks returns the number of tasks in each final state.

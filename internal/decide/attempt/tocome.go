@@ -21,7 +21,7 @@ func Longest(endsIn time.Duration) time.Duration {
 // ToCome returns the longest task estimate that a future worker of g may accept, whether the worker belongs to a live
 // attempt or to an attempt that may follow; ok is false if no worker is expected. present is the number of registered
 // cpus of each attempt.
-func ToCome(g corral.Glidein, present map[corral.JobID]int, now time.Time) (left time.Duration, ok bool) {
+func ToCome(g *corral.Glidein, present map[corral.JobID]int, now time.Time) (left time.Duration, ok bool) {
 	if g.State.Terminal() || g.Asked != corral.AskNothing {
 		return 0, false
 	}

@@ -64,7 +64,7 @@ func TestToCome(t *testing.T) {
 		g := corral.Glidein{ID: 7, State: corral.GlideinWaiting,
 			Shape:    corral.Shape{Hosts: 2, CPUs: 1, Walltime: corral.Seconds(walltime)},
 			Resubmit: tt.policy, Attempts: tt.attempts}
-		got, ok := ToCome(g, tt.present, now)
+		got, ok := ToCome(&g, tt.present, now)
 		if want := Longest(tt.want-jobfiles.Reserve(walltime)) - startUp; ok != (tt.want > 0) || ok && got != want {
 			t.Errorf("%s: %s, %t; want %s", tt.name, got, ok, want)
 		}
@@ -74,7 +74,7 @@ func TestToCome(t *testing.T) {
 		} {
 			g := g
 			gone(&g)
-			if _, ok := ToCome(g, tt.present, now); ok {
+			if _, ok := ToCome(&g, tt.present, now); ok {
 				t.Errorf("%s: a worker is expected of a glidein that is leaving", tt.name)
 			}
 		}

@@ -33,7 +33,7 @@ func (x *Execution) Release(now time.Time, offer Offer) []Job {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return a.urgency.level(b.urgency) })
-	var jobs []Job
+	jobs := make([]Job, 0, len(all))
 	for _, c := range all {
 		if c.job == nil {
 			if c.tasks = x.releasable(c.tasks); len(c.tasks) == 0 {

@@ -56,6 +56,9 @@ func glideinTimes(now time.Time, w *World, consider func(time.Time)) {
 		if g.State.Terminal() {
 			continue
 		}
+		if steady(g) {
+			continue
+		}
 		_, retry, _ := g.Next(now)
 		consider(g.NotBefore)
 		consider(g.Resubmit.Deadline)

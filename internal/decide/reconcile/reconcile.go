@@ -271,9 +271,20 @@ func cancelAll(jobs []corral.Job, reason string) []Action {
 	return actions
 }
 
+// steady reports whether a glidein only runs: its single live attempt is running, no other attempt will overlap it, and
+// nothing was asked. Only an event can change such a glidein. Most glideins of a large world are steady.
+func steady(g *corral.Glidein) bool {
+	n := len(g.Attempts)
+	return n > 0 && g.Attempts[n-1].State == corral.JobRunning && g.Overlap == 0 && g.Asked == corral.AskNothing &&
+		g.Attempts[n-1].Asked == corral.AskNothing && (n == 1 || !g.Attempts[n-2].Live())
+}
+
 // glidein decides about one glidein, except for its turn to submit another attempt.
 func glidein(now time.Time, w *World, g *corral.Glidein, turns turns) []Action {
 	var actions []Action
+	if w.Site.State == corral.SiteReady && steady(g) && g.Current() {
+		return nil
+	}
 	if retime, ok := follow(now, w, g); ok {
 		return append(actions, retime)
 	}
@@ -318,7 +329,7 @@ func attempt(now time.Time, w *World, g *corral.Glidein, a corral.Job) []Action 
 // wantsAttempt reports whether another attempt should be submitted as soon as the site has room for it, and why.
 func wantsAttempt(now time.Time, w *World, g *corral.Glidein, live []corral.Job) (bool, string) {
 	switch {
-	case w.Site.State != corral.SiteReady, now.Before(w.Held.Until):
+	case w.Site.State != corral.SiteReady, now.Before(w.Held.Until), steady(g):
 		return false, ""
 	case g.Asked != corral.AskNothing, g.State.Terminal(), now.Before(g.NotBefore), keeps(now, w, g) != corral.Lack{}:
 		return false, ""

@@ -296,7 +296,7 @@ func (c *Clusters) Offer(ctx context.Context, id corral.ClusterID) (execution.Of
 		return offer, fmt.Errorf("listing the glideins of cluster %d: %w", id, err)
 	}
 	for _, g := range glideins {
-		if left, ok := attempt.ToCome(g, present, now); ok {
+		if left, ok := attempt.ToCome(&g, present, now); ok {
 			offer.Capacities = append(offer.Capacities, execution.Offering(g.Host(), left))
 		}
 	}

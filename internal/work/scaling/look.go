@@ -99,7 +99,7 @@ func (k *scaler) view(now time.Time, l *look, glideins []corral.Glidein) View {
 	}
 	for _, g := range glideins {
 		v.Held += g.Hosts * g.CPUs
-		left, ok := attempt.ToCome(g, present, now)
+		left, ok := attempt.ToCome(&g, present, now)
 		if !ok || g.NotBefore.After(now.Add(time.Minute)) {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/planner"
 	"github.com/corral-pilot/corral/plan/planner/virtual"
 	"github.com/corral-pilot/corral/plan/slot"
 	"github.com/corral-pilot/corral/plan/validator"
@@ -92,7 +93,7 @@ func (q Question) own(ctx context.Context, pl *plan.Plan, was *plan.Confidence) 
 		return nil, reasons, "", true
 	}
 	now := *was
-	now.Reached = q.Model.Judge(ctx, q.Goal, q.Options.Seed)(pl, true)
+	now.Reached = q.Model.Judge(ctx, q.Goal, q.Options.Seed)(pl, planner.Exact)
 	if k := slices.Index(reasons, q.Model.Reason(q.Goal, was)); k >= 0 {
 		reasons[k] = q.Model.Reason(q.Goal, &now)
 	}

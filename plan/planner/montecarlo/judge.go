@@ -23,8 +23,8 @@ const (
 	drawnTasks = 800_000
 	mostTasks  = 50_000
 
-	batch = 25  // outcomes before the first check of whether the share is clearly on one side; then twice as many
-	clear = 4.0 // standard errors
+	batch    = 25    // outcomes before the first check of whether the share is clearly on one side; then twice as many
+	mistaken = 0.001 // bound of the probability that a share is clearly on the wrong side
 )
 
 // Draws returns the number of outcomes for an exact share, given the number of tasks, or 0 if the workflow is too
@@ -58,13 +58,16 @@ func (m Model) Judge(ctx context.Context, goal plan.Goal, seed uint64) planner.J
 	if most == 0 {
 		return nil
 	}
-	return func(pl *plan.Plan, exact bool) float64 {
-		enough, step := min(most, max(leastDraws, most/4)), batch
+	return func(pl *plan.Plan, care planner.Care) float64 {
+		enough, first := min(most, max(leastDraws, most/4)), batch
 		switch {
 		case m.Rough > 0:
 			enough = min(most, m.Rough)
-		case exact:
-			enough, step = most, most
+		case care != planner.Glance:
+			enough = most
+		}
+		if care == planner.Exact {
+			first = enough
 		}
 		judge := m
 		if judge.drawn == nil {
@@ -72,7 +75,7 @@ func (m Model) Judge(ctx context.Context, goal plan.Goal, seed uint64) planner.J
 		}
 		share := 0.0
 		for drawn := 0; drawn < enough; {
-			drawn = min(max(step, 2*drawn), enough)
+			drawn = min(max(first, 2*drawn), enough)
 			share = meets(judge.Outcomes(pl, drawn, seed), goal)
 			if distant(share, goal.Confidence, drawn) {
 				break
@@ -82,9 +85,18 @@ func (m Model) Judge(ctx context.Context, goal plan.Goal, seed uint64) planner.J
 	}
 }
 
-// distant reports whether a share of a number of outcomes is clearly above or below another share.
+// distant reports whether a share of a number of outcomes is clearly above or below another share. The probability of a
+// share at least as far away, were the other one the true share, is at most exp(−n·D), where D is the divergence of the
+// two shares (Hoeffding: Probability inequalities for sums of bounded random variables, Journal of the American
+// Statistical Association 58, 1963, theorem 1).
 func distant(share, from float64, outcomes int) bool {
-	return math.Abs(share-from) > clear*math.Sqrt(from*(1-from)/float64(outcomes))
+	part := func(a, b float64) float64 {
+		if a == 0 {
+			return 0
+		}
+		return a * math.Log(a/b)
+	}
+	return float64(outcomes)*(part(share, from)+part(1-share, 1-from)) > -math.Log(mistaken)
 }
 
 // Share returns the share of n outcomes of a plan that end within a deadline.

@@ -156,7 +156,12 @@ func (m Model) seeTo(pl *plan.Plan) sim.Control {
 }
 
 func (m Model) play(n int, scenario func(i int) sim.Scenario) []Outcome {
-	return sim.Runs(m.context(), n, runtime.GOMAXPROCS(0), scenario,
+	unrecorded := func(i int) sim.Scenario {
+		s := scenario(i)
+		s.Observe = func(execution.Record) {}
+		return s
+	}
+	return sim.Runs(m.context(), n, runtime.GOMAXPROCS(0), unrecorded,
 		func(_ int, t *sim.Trace) Outcome { return m.Of(t) })
 }
 

@@ -27,17 +27,22 @@ const (
 	mostTried = 60
 )
 
-// safer returns a plan with the walltimes that suit it best, unless they lower its confidence, and its confidence.
+// safer returns a plan with the walltimes that suit it best, unless they lower its confidence, and its exact confidence.
 func (m Model) safer(pl *plan.Plan, opts planner.Options) (*plan.Plan, *plan.Confidence) {
 	longer := m.stretch(pl, pl.Goal, opts.Seed)
-	if pl.Confidence == nil || longer == pl {
-		return longer, pl.Confidence
+	if pl.Confidence == nil {
+		return longer, nil
 	}
-	again := *pl.Confidence
-	if again.Reached = opts.Judge(longer, true); again.Reached < pl.Confidence.Reached {
-		return pl, pl.Confidence
+	c := *pl.Confidence
+	estimate := c.Reached
+	if c.Reached = opts.Judge(longer, planner.Exact); longer == pl || c.Reached >= estimate {
+		return longer, &c
 	}
-	return longer, &again
+	if before := opts.Judge(pl, planner.Exact); before > c.Reached {
+		c.Reached = before
+		return pl, &c
+	}
+	return longer, &c
 }
 
 // stretch returns the plan with the walltimes that suit it best for a goal. The plan must have been executed, see Play.
