@@ -271,7 +271,11 @@ func (g *Glidein) next(now time.Time, expire bool) (v resubmit.Verdict, notBefor
 		}
 		history, last = history.Then(ended), g.Attempts[i].Number
 	}
-	return g.Resubmit.Next(history, now, jitter(g.ID, last))
+	var part float64
+	if last > 0 {
+		part = jitter(g.ID, last)
+	}
+	return g.Resubmit.Next(history, now, part)
 }
 
 // result converts a pilot job's outcome to a result for the policy.

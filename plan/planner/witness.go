@@ -16,10 +16,13 @@ type Play func(pl *plan.Plan) (played *plan.Plan, ok bool)
 // undone is the limit of an outcome whose execution leaves a task undone.
 const undone = "its pilots leave before the last task"
 
-// playedTasks limits the executions for one plan: their number × the number of tasks. leastPlays is their minimum.
+// playedTasks limits the executions for one plan: their number × the number of tasks. leastPlays is their minimum. For
+// workflows of more than quickTasks tasks, which take a noticeable time, there are at most frontPlays.
 const (
 	playedTasks = 400_000
 	leastPlays  = 3
+	quickTasks  = 2000
+	frontPlays  = 5 * fullFront
 )
 
 // PlayedFront is the maximum number of tasks for which the whole front is executed. For larger workflows, only the best
@@ -35,7 +38,7 @@ func (p *planning) witness(all []outcome) []outcome {
 	if p.play == nil {
 		return all
 	}
-	for left := max(leastPlays, playedTasks/max(1, len(p.all))); left > 0 && p.ctx.Err() == nil; {
+	for left := p.plays(); left > 0 && p.ctx.Err() == nil; {
 		due, settled := p.unplayed(all)
 		if len(due) == 0 || settled && len(p.all) > PlayedFront {
 			return all
@@ -57,6 +60,15 @@ func (p *planning) witness(all []outcome) []outcome {
 		wg.Wait()
 	}
 	return slices.DeleteFunc(all, func(o outcome) bool { return !o.played && o.limit == "" })
+}
+
+// plays returns the maximum number of executions.
+func (p *planning) plays() int {
+	n := max(leastPlays, playedTasks/max(1, len(p.all)))
+	if len(p.all) > quickTasks {
+		n = min(n, frontPlays)
+	}
+	return n
 }
 
 // soonest returns, if no executed outcome reaches the goal, the outcome to execute last: the one with the largest

@@ -66,21 +66,24 @@ type task struct {
 	estimate       time.Duration
 }
 
-func tasksOf(j *execution.Job) []task {
-	all := make([]task, len(j.Tasks))
+// tasksOf appends the tasks of a job to those of other jobs, and returns all of them and its own.
+func tasksOf(j *execution.Job, others []task) (all, own []task) {
+	all = others
 	for i := range j.Tasks {
 		t := &j.Tasks[i]
-		all[i] = task{t.Index, t.Attempt, t.Estimate}
+		all = append(all, task{t.Index, t.Attempt, t.Estimate})
 	}
-	return all
+	return all, all[len(others):len(all):len(all)]
 }
 
 // submit queues jobs after the time that jobs take to enter the queue.
 func (c *cluster) submit(jobs []execution.Job) {
-	entries := make([]*entry, 0, len(jobs))
+	entries, block := make([]*entry, 0, len(jobs)), make([]entry, len(jobs))
+	tasks := make([]task, 0, len(jobs))
 	for i := range jobs {
-		e, j := new(entry), &jobs[i]
-		e.seq, e.tasks, e.leaf, e.ordered = j.Seq, tasksOf(j), j.Leaf, j.Ordered
+		e, j := &block[i], &jobs[i]
+		e.seq, e.leaf, e.ordered = j.Seq, j.Leaf, j.Ordered
+		tasks, e.tasks = tasksOf(j, tasks)
 		e.match = matching.Job[*entry]{
 			Value: e, Run: &c.jobs, Class: j.Class, Priority: j.Priority,
 			Needs: matching.Resources{Resources: j.Needs(), Time: j.Estimate()},
@@ -170,12 +173,16 @@ func (c *cluster) assign(m *member, taken []*entry) {
 
 // record records the assignment of a job to a worker.
 func (c *cluster) record(m *member, e *entry) {
-	parts := make([]execution.Part, len(e.tasks))
+	var a struct { // one allocation for the usual job of one task
+		execution.Assignment
+		part [1]execution.Part
+	}
+	a.Seq, a.Worker, a.Parts = e.seq, m.slot.ID, a.part[:0]
 	for i := range e.tasks {
 		t := &e.tasks[i]
-		parts[i] = execution.Part{Task: int32(t.index), Attempt: int32(t.attempt)}
+		a.Parts = append(a.Parts, execution.Part{Task: int32(t.index), Attempt: int32(t.attempt)})
 	}
-	c.run.note(execution.Record{Assigned: &execution.Assignment{Seq: e.seq, Worker: m.slot.ID, Parts: parts}})
+	c.run.note(execution.Record{Assigned: &a.Assignment})
 }
 
 // results processes results from a worker.

@@ -92,7 +92,8 @@ func (x *Execution) Expected() map[string][]Job {
 	for _, j := range slices.SortedFunc(slices.Values(x.jobs.assigned()), compareJobs) {
 		j.awaited = true
 		name := x.roster.workers[j.worker].name
-		jobs[name] = append(jobs[name], x.jobOf(j, x.jobs.remaining(j)))
+		tasks := x.jobs.remaining(j)
+		jobs[name] = append(jobs[name], x.jobOf(j, tasks, make([]Task, len(tasks))))
 	}
 	return jobs
 }

@@ -33,7 +33,11 @@ func (x *Execution) Release(now time.Time, offer Offer) []Job {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return a.urgency.level(b.urgency) })
-	jobs := make([]Job, 0, len(all))
+	jobs, n := make([]Job, 0, len(all)), 0
+	for _, c := range all {
+		n += len(c.tasks)
+	}
+	tasks := make([]Task, n)
 	for _, c := range all {
 		if c.job == nil {
 			if c.tasks = x.releasable(c.tasks); len(c.tasks) == 0 {
@@ -41,7 +45,8 @@ func (x *Execution) Release(now time.Time, offer Offer) []Job {
 			}
 			c.job = x.enter(c.tasks, offer)
 		}
-		jobs = append(jobs, x.jobOf(c.job, c.tasks))
+		jobs = append(jobs, x.jobOf(c.job, c.tasks, tasks))
+		tasks = tasks[len(c.tasks):]
 	}
 	return jobs
 }
@@ -58,22 +63,23 @@ func (x *Execution) enter(tasks []int32, offer Offer) *job {
 	return x.jobs.enter(x.jobs.nextSeq, x.units.within(x.units.need(tasks), tasks, offer), tasks)
 }
 
-// jobOf returns j in the form for the cluster, with the current attempts at tasks, which must be those still in j.
-func (x *Execution) jobOf(j *job, tasks []int32) Job {
+// jobOf returns j in the form for the cluster, with the current attempts at tasks, which must be those still in j. It
+// stores them in given, which has room for them.
+func (x *Execution) jobOf(j *job, tasks []int32, given []Task) Job {
 	of := j.need.of
-	given := Job{
+	g := Job{
 		Seq: j.seq, CPUs: of.CPUs, MemoryMiB: of.MemoryMiB, GPUs: of.GPUs, DiskMiB: of.DiskMiB,
 		Leaf: x.plan.leaves(tasks), Class: x.plan.scope.rules(tasks[0]).Priority,
-		Priority: x.plan.highest(tasks).Seconds(), Tasks: make([]Task, len(tasks)),
+		Priority: x.plan.highest(tasks).Seconds(), Tasks: given[:len(tasks):len(tasks)],
 	}
 	for k, i := range tasks {
 		u := x.units.at(i)
-		given.Ordered = given.Ordered || u.blocked()
-		given.Tasks[k] = Task{
+		g.Ordered = g.Ordered || u.blocked()
+		g.Tasks[k] = Task{
 			Index: int(i), ID: x.plan.Tasks[i].ID, Attempt: int(u.attempt), Estimate: x.units.estimate(i),
 		}
 	}
-	return given
+	return g
 }
 
 // split divides tasks that are loose together into jobs. Tasks in their first attempt share jobs; the others are alone,

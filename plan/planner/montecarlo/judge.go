@@ -23,7 +23,7 @@ const (
 	drawnTasks = 800_000
 	mostTasks  = 50_000
 
-	batch    = 25    // outcomes before the first check of whether the share is clearly on one side; then twice as many
+	batch    = 8     // outcomes before the first check of whether the share is clearly on one side; then twice as many
 	mistaken = 0.001 // bound of the probability that a share is clearly on the wrong side
 )
 

@@ -16,11 +16,11 @@ const (
 	pairWork  = 4
 )
 
-// oddsDraws returns the number of outcomes for a plan's odds: as many as for an exact share, or fewer if they would
-// take more than the given work.
-func oddsDraws(pl *plan.Plan, tasks, work, most int) int {
+// oddsDraws returns the number of outcomes for a plan's odds: at most as many as for an exact share, and fewer, but not
+// fewer than the least number, if they would take more than the given work.
+func oddsDraws(pl *plan.Plan, tasks, work, least, most int) int {
 	n := len(pl.Pilots)
-	return min(most, max(leastOdds, work/max(1, tasks+pairWork*n*n)))
+	return min(most, max(least, work/max(1, tasks+pairWork*n*n)))
 }
 
 // Odds simulates a plan. It returns nil if the workflow is too large, or if ctx is cancelled. The shares of a plan that
@@ -31,7 +31,7 @@ func (m Model) Odds(ctx context.Context, pl *plan.Plan, seed uint64) *plan.Odds 
 		return nil
 	}
 	if n > 1 && pl.Confidence == nil && m.Exact == 0 {
-		n = oddsDraws(pl, len(m.Work.Tasks), oddsWork, n)
+		n = oddsDraws(pl, len(m.Work.Tasks), oddsWork, leastOdds, n)
 	}
 	m.ctx = ctx
 	all := m.Outcomes(pl, n, seed)

@@ -22,9 +22,9 @@ import (
 var stretches = []float64{1, 1.5, 2, 4}
 
 const (
-	enough    = 0.005  // relative difference that justifies a longer walltime
-	triedWork = 10_000 // see oddsWork
-	mostTried = 60
+	enough                = 0.005  // relative difference that justifies a longer walltime
+	triedWork             = 10_000 // see oddsWork
+	leastTried, mostTried = 10, 60
 )
 
 // safer returns a plan with the walltimes that suit it best, unless they lower its confidence, and its exact confidence.
@@ -56,7 +56,7 @@ func (m Model) stretch(pl *plan.Plan, goal plan.Goal, seed uint64) *plan.Plan {
 	if drawn.Spread.Size == 0 { // estimates are never exact
 		drawn.Spread, drawn.drawn = DefaultSpread, nil
 	}
-	n := oddsDraws(pl, len(m.Work.Tasks), triedWork, mostTried)
+	n := oddsDraws(pl, len(m.Work.Tasks), triedWork, leastTried, mostTried)
 	best, least := pl, math.Inf(1)
 	var before *plan.Plan
 	for _, by := range stretches {
