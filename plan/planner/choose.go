@@ -20,12 +20,21 @@ func (p *planning) choose(all []outcome) (best outcome, ok bool) {
 	return outcome{}, false
 }
 
-// best returns the index of the best outcome within the goal's deadline and budget.
+// best returns the index of the best outcome within the goal's deadline and budget. For a workflow whose front is not
+// executed, that is the best one of those that have been executed, if there is any.
 func (p *planning) best(all []outcome) (best int, ok bool) {
-	if order := ranked(p.Goal, all); len(order) > 0 {
-		return order[0], true
+	order := ranked(p.Goal, all)
+	if len(order) == 0 {
+		return 0, false
 	}
-	return 0, false
+	if len(p.all) > PlayedFront {
+		for _, k := range order {
+			if all[k].played {
+				return k, true
+			}
+		}
+	}
+	return order[0], true
 }
 
 // ranked returns the indices of the outcomes that the goal admits, the best first. Outcomes beyond the deadline or the

@@ -43,8 +43,8 @@ func (p *planning) candidates() []candidate {
 // small numbers of hosts, and rises close to the maximum useful number. Therefore the lower half is sampled coarsely
 // and the upper half, which forms the front, finely.
 const (
-	coarseTries = 8
-	fineTries   = 9
+	coarseTries = 4
+	fineTries   = 7
 )
 
 // counts returns the numbers of hosts to try, up to most: the more tasks, the fewer numbers.

@@ -26,8 +26,8 @@ const (
 )
 
 // PlayedFront is the maximum number of tasks for which the whole front is executed. For larger workflows, only the best
-// outcome is executed and, if it turns out worse, the next one; the other points of the front keep the figures of their
-// list schedules.
+// outcome is executed and, if it breaks a bound of the goal then, the next one; the other points of the front keep the
+// figures of their list schedules.
 const PlayedFront = 50_000
 
 // witness executes the outcomes that matter, the best one for the goal and those of the front, and replaces their
