@@ -218,7 +218,8 @@ var Algorithms = []Algorithm{Auto, Staircase, MOGA, Greedy, VAR, Combined}
 
 // Sought holds the part of a request that chooses how to plan.
 type Sought struct {
-	Algorithm Algorithm `json:"algorithm,omitempty"` // empty: Staircase
+	// Empty: Auto if the workflow has at most 200 tasks and the queue of a site is known, otherwise Staircase.
+	Algorithm Algorithm `json:"algorithm,omitempty"`
 	// Also request pilots at a second site, and withdraw the ones that start later.
 	Hedge bool `json:"hedge,omitempty"`
 }

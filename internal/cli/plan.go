@@ -94,7 +94,8 @@ func pilotFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "site", Usage: "use only site `S`; may be repeated"},
 		&cli.IntFlag{Name: "shape", Usage: "give each pilot's hosts `C` cpus (default: the planner chooses)"},
 		&cli.StringFlag{Name: "algorithm", Usage: "find the plan with `NAME`: staircase, moga, greedy, var or " +
-			"combined, or auto, which simulates them all (default: staircase); an ensemble: rehearsal, spss, " +
+			"combined, or auto, which simulates them all (default: auto for few tasks in known queues, otherwise " +
+			"staircase); an ensemble: rehearsal, spss, " +
 			"wa-dpds, dpds or spds (default: rehearsal)"},
 		&cli.BoolFlag{Name: "hedge", Usage: "request pilots at another site, too, and withdraw the later ones"})
 }

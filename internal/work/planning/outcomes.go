@@ -10,6 +10,9 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/algorithm"
 )
 
+// seldom is the share of outcomes in which a plan should finish at least, if it is not revised.
+const seldom = 0.5
+
 // answered makes a plan with an algorithm, and adds simulated outcomes if they are requested.
 func answered(ctx context.Context, q algorithm.Question, in api.NewPlan) (*plan.Plan, error) {
 	of := q.Model.Sites
@@ -28,6 +31,10 @@ func answered(ctx context.Context, q algorithm.Question, in api.NewPlan) (*plan.
 		return made, err
 	}
 	made.Odds = q.Model.Odds(ctx, made, in.Seed)
+	if o := made.Odds; o != nil && o.Finishes.Share < seldom && made.Confidence == nil && in.Goal.Bounded() {
+		made.Reasons = append(made.Reasons, "in most outcomes pilots leave before the last tasks, unless `corral run "+
+			"--auto` revises the plan: with --confidence 0.9 pilots stay as long as necessary")
+	}
 	if !in.Compare {
 		return made, context.Cause(ctx)
 	}

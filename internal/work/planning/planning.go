@@ -144,12 +144,13 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 	if err != nil {
 		return nil, err
 	}
-	question, seen, err := d.question(ctx, problem, in.NewPlan, facts, basis.Whole)
+	asked := in.NewPlan
+	question, seen, err := d.question(ctx, problem, &asked, facts, basis.Whole)
 	if err != nil {
 		return nil, err
 	}
 	question.Options = opts
-	made, err := d.seek(ctx, question, in.NewPlan)
+	made, err := d.seek(ctx, question, asked)
 	if err != nil {
 		return nil, err
 	}

@@ -30,10 +30,10 @@ type Queues interface {
 		known []corral.Shape, waits []corral.Seconds, source string, err error)
 }
 
-// question returns the input of an algorithm, and sentences about the queues that were examined for it. Algorithms that
-// use only waits do not examine queues, which costs a command at the site.
+// question returns the input of an algorithm, and sentences about the queues that were examined for it. It completes
+// in.Algorithm. Algorithms that use only waits do not examine queues, which costs a command at the site.
 // measured reports whether the errors of all kinds of tasks were measured.
-func (d *Desk) question(ctx context.Context, p plan.Problem, in api.NewPlan, facts []provision.Facts, measured bool) (
+func (d *Desk) question(ctx context.Context, p plan.Problem, in *api.NewPlan, facts []provision.Facts, measured bool) (
 	q algorithm.Question, said []string, err error,
 ) {
 	now := time.Now()
@@ -53,8 +53,12 @@ func (d *Desk) question(ctx context.Context, p plan.Problem, in api.NewPlan, fac
 	if in.GivesWaits() { // they replace what the queues and past waits would show
 		q.Odds = nil
 	}
-	if in.GivesWaits() || in.Algorithm == "" || in.Algorithm == plan.Staircase || in.Algorithm == plan.VAR {
-		q.Model = m
+	usual := in.Algorithm == ""
+	if usual {
+		in.Algorithm = algorithm.Usual(len(p.Work.Tasks))
+	}
+	if in.GivesWaits() || in.Algorithm == plan.Staircase || in.Algorithm == plan.VAR {
+		q.Model, in.Algorithm = m, withoutQueues(in.Algorithm, usual)
 		return q, nil, nil
 	}
 	for i, seen := range d.look(ctx, m.Sites, facts) {
@@ -72,8 +76,19 @@ func (d *Desk) question(ctx context.Context, p plan.Problem, in api.NewPlan, fac
 				s.Name, len(seen.is.Running), len(seen.is.Waiting)))
 		}
 	}
+	if len(m.Queues) == 0 {
+		in.Algorithm = withoutQueues(in.Algorithm, usual)
+	}
 	q.Model = m
 	return q, said, nil
+}
+
+// withoutQueues returns the algorithm for sites whose queues are unknown: the usual one is then the one that needs none.
+func withoutQueues(by plan.Algorithm, usual bool) plan.Algorithm {
+	if usual {
+		return plan.Staircase
+	}
+	return by
 }
 
 // A seen is the state of a site's queue, or an error; if it has neither, the site does not have a queue.

@@ -48,6 +48,19 @@ type Question struct {
 // tasks.
 const mostSearched = 20_000
 
+// mostUsual is the maximum number of tasks of a workflow for which all algorithms are tried unless one is requested: that
+// takes some five times as long as one of them, so a few seconds.
+const mostUsual = 200
+
+// Usual returns the algorithm for a workflow if none is requested and the queue of a site is known. It depends only on
+// the number of tasks, so that the same request has the same plan on any machine.
+func Usual(tasks int) plan.Algorithm {
+	if tasks <= mostUsual {
+		return plan.Auto
+	}
+	return plan.Staircase
+}
+
 // Make returns the plan of an algorithm. An error is an error of the planner, the cause of the cancellation of ctx, or
 // an error of kind Unsatisfiable if the algorithm is not applicable.
 func (q Question) Make(ctx context.Context, by plan.Algorithm) (made *plan.Plan, err error) {

@@ -62,6 +62,16 @@ func question(k uint64) algorithm.Question {
 	}
 }
 
+// TestUsual: a few hundred tasks decide which algorithm is used, on any machine.
+func TestUsual(t *testing.T) {
+	t.Parallel()
+	for tasks, want := range map[int]plan.Algorithm{1: plan.Auto, 200: plan.Auto, 201: plan.Staircase} {
+		if got := algorithm.Usual(tasks); got != want {
+			t.Errorf("for %d tasks: %s, want %s", tasks, got, want)
+		}
+	}
+}
+
 // The confidence of a plan whose pilots are requested early is that of its own outcomes.
 func TestEarlyPilotsAreJudged(t *testing.T) {
 	t.Parallel()
@@ -352,5 +362,27 @@ func TestAutoIsAsSureAsItsAlgorithm(t *testing.T) {
 	b, _ := json.Marshal([]any{alone.Pilots, alone.Confidence})
 	if !bytes.Equal(a, b) || alone.Confidence.Reached < 0.9 {
 		t.Errorf("auto takes %s: %s, but alone it makes %s", auto.Algorithm, a, b)
+	}
+}
+
+// TestPilotsStayForAConfidence: where a stage waits for a single task, pilots that leave when they have no work rarely
+// finish the workflow, because that task seldom ends when it was expected to. Pilots that stay do.
+func TestPilotsStayForAConfidence(t *testing.T) {
+	t.Parallel()
+	m := montecarlo.Model{Spread: montecarlo.DefaultSpread, Exact: 200, Problem: plan.Problem{Work: funnel(t, 12),
+		Sites: []plan.Site{grid()}, Cluster: plan.Cluster{Hop: 2 * time.Millisecond, Rate: 1500}}}
+	q := algorithm.Question{Model: m.Remembering(), Goal: plan.Goal{Objective: plan.Cost,
+		Deadline: corral.Seconds(3 * time.Hour), Confidence: 0.9}}
+	made, err := q.Make(t.Context(), plan.Staircase)
+	if err != nil || !made.Feasible || made.Confidence.Reached < 0.9 {
+		t.Fatalf("%v, %q, confidence %+v", err, made.Reasons, made.Confidence)
+	}
+	for i, p := range made.Pilots {
+		if !p.Throughout() {
+			t.Errorf("pilot %d leaves when it has been without work after %s; its walltime is %s", i, p.MinStay, p.Walltime)
+		}
+	}
+	if share := m.Share(made, 3*time.Hour, 500, 99); share < 0.87 {
+		t.Errorf("in other outcomes the plan meets its deadline in a share of %.3f, want 0.9 ± 0.03", share)
 	}
 }

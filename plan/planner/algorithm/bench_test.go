@@ -36,7 +36,7 @@ func (d *drawn) add(kind string, mean, sd float64, parents ...int) int {
 	return i
 }
 
-func (d *drawn) work(b *testing.B) plan.Work {
+func (d *drawn) work(b testing.TB) plan.Work {
 	var err error
 	if d.Graph, err = dag.New(len(d.Tasks), d.edges); err != nil {
 		b.Fatal(err)
@@ -89,7 +89,7 @@ func montage(b *testing.B, images int) plan.Work {
 }
 
 // funnel is a wide level, one task, and another wide level.
-func funnel(b *testing.B, wide int) plan.Work {
+func funnel(b testing.TB, wide int) plan.Work {
 	d := &drawn{rng: rand.New(rand.NewPCG(1, 0))}
 	var first []int
 	for range wide {
