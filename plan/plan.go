@@ -158,8 +158,8 @@ func (p Pilot) Patience() corral.Seconds {
 	return LeaveAfter
 }
 
-// Throughout reports whether the pilot stays for its whole walltime, as a static pilot does: the end of the run releases
-// it.
+// Throughout reports whether the pilot stays for its whole walltime, as a static pilot does: the end of the run
+// releases it.
 func (p Pilot) Throughout() bool { return p.MinStay > 0 && p.MinStay >= p.Walltime }
 
 // Hedged returns the pilots without those that hedge others, which are at the end of the slice.

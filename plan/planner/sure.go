@@ -63,8 +63,8 @@ func patient(p *planning) (all []outcome) {
 	return all
 }
 
-// A ladder holds the admissible outcomes of one kind, best by the goal's objective first. Each is faster than all before
-// it or, for a goal without a deadline, cheaper, and should therefore also be safer.
+// A ladder holds the admissible outcomes of one kind, best by the goal's objective first. Each is faster than all
+// before it or, for a goal without a deadline, cheaper, and should therefore also be safer.
 type ladder struct {
 	p      *planning
 	rungs  []outcome
@@ -199,8 +199,8 @@ func (l *ladder) climb(first int) int {
 	return l.settle(high, first)
 }
 
-// settle returns the first rung from high on that suffices when judged carefully. If the rungs directly before that rung
-// also suffice, it returns the first of them. It returns -1 if no rung suffices.
+// settle returns the first rung from high on that suffices when judged carefully. If the rungs directly before that
+// rung also suffice, it returns the first of them. It returns -1 if no rung suffices.
 func (l *ladder) settle(high, first int) int {
 	for high < len(l.rungs) && l.judged(high, Decide) < l.p.Goal.Confidence {
 		high++

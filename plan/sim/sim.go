@@ -85,7 +85,8 @@ func begin(s Scenario) *simulation {
 		present: map[corral.JobID]int{}}
 	x.trace = &Trace{Begin: s.Begin, Over: -1, worked: map[string]worked{}}
 	x.run = &run{clock: x.clock, x: execution.New(s.Work), offer: x.offer, changed: true,
-		clustered: s.Work.Clusters != nil, parting: parting{at: Never}, observe: s.Observe, trace: x.trace, work: &x.Work}
+		clustered: s.Work.Clusters != nil, parting: parting{at: Never}, observe: s.Observe,
+		trace: x.trace, work: &x.Work}
 	x.run.watch.Patience = s.Stall
 	x.cluster = &cluster{
 		clock: x.clock, run: x.run, matcher: matching.Matcher[*entry]{StartMargin: execution.StartMargin},
@@ -186,8 +187,8 @@ func (x *simulation) workers() map[string]Place {
 	return all
 }
 
-// offer returns the capacity at an instant: the present workers, and the workers that glideins have yet to provide. It is
-// valid until the next call.
+// offer returns the capacity at an instant: the present workers, and the workers that glideins have yet to provide. It
+// is valid until the next call.
 func (x *simulation) offer(at time.Time) execution.Offer {
 	offer := execution.Offer{Capacities: x.capacities[:0]}
 	clear(x.present)

@@ -83,7 +83,8 @@ func (d *Desk) question(ctx context.Context, p plan.Problem, in *api.NewPlan, fa
 	return q, said, nil
 }
 
-// withoutQueues returns the algorithm for sites whose queues are unknown: the usual one is then the one that needs none.
+// withoutQueues returns the algorithm for sites whose queues are unknown: the usual one is then the one that needs
+// none.
 func withoutQueues(by plan.Algorithm, usual bool) plan.Algorithm {
 	if usual {
 		return plan.Staircase

@@ -48,8 +48,8 @@ type Question struct {
 // tasks.
 const mostSearched = 20_000
 
-// mostUsual is the maximum number of tasks of a workflow for which all algorithms are tried unless one is requested: that
-// takes some five times as long as one of them, so a few seconds.
+// mostUsual is the maximum number of tasks of a workflow for which all algorithms are tried unless one is requested:
+// that takes some five times as long as one of them, so a few seconds.
 const mostUsual = 200
 
 // Usual returns the algorithm for a workflow if none is requested and the queue of a site is known. It depends only on

@@ -76,7 +76,8 @@ func leaving(played *plan.Plan) (p *plan.Plan, idle float64) {
 	for k := range p.Pilots {
 		q := &p.Pilots[k]
 		need := max(0, last[k]-q.Start)
-		if beyond := q.MinStay - need - q.Patience(); beyond > noticed && !q.Throughout() {
+		beyond := q.MinStay - need - q.Patience()
+		if beyond > noticed && !q.Throughout() {
 			q.MinStay = need
 			idle += coreHours(q, beyond)
 		}
@@ -85,8 +86,8 @@ func leaving(played *plan.Plan) (p *plan.Plan, idle float64) {
 }
 
 // later returns a plan whose pilots are ready when their first tasks are, and the core-hours for which they were ready
-// earlier. A pilot that stays throughout, is linked to another, was submitted early on purpose, relies on free room in its queue, or is
-// ready earlier by less than the idle time is not changed.
+// earlier. A pilot that stays throughout, is linked to another, was submitted early on purpose, relies on free room in
+// its queue, or is ready earlier by less than the idle time is not changed.
 func (m Model) later(played *plan.Plan) (p *plan.Plan, early float64) {
 	p = withPilots(played)
 	first := make([]corral.Seconds, len(p.Pilots))

@@ -27,7 +27,8 @@ const (
 	leastTried, mostTried = 10, 60
 )
 
-// safer returns a plan with the walltimes that suit it best, unless they lower its confidence, and its exact confidence.
+// safer returns a plan with the walltimes that suit it best, unless they lower its confidence, and its exact
+// confidence.
 func (m Model) safer(pl *plan.Plan, opts planner.Options) (*plan.Plan, *plan.Confidence) {
 	longer := m.stretch(pl, pl.Goal, opts.Seed)
 	if pl.Confidence == nil {
