@@ -37,7 +37,7 @@ func unsure(p *planning) bool { return p.Goal.Confidence > 0 && p.Goal.Bounded()
 // is used, because a pilot without work leaves. Plans with a confidence have a larger reserve.
 func reserve(p *planning) float64 {
 	if unsure(p) {
-		return 1
+		return 3
 	}
 	return 0.5
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/decide/pacing"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/resubmit"
@@ -93,6 +94,10 @@ type Ask struct {
 	After time.Duration
 
 	Past *Past // nil: the pilot has none
+
+	// Pace postpones the pilot while its first tasks are not expected to be ready; without any, its time is kept. Its
+	// Planned is not used.
+	Pace pacing.Pilot
 
 	// Release, which only a Control uses, is a request to release the earlier glidein Glidein. The other fields are
 	// then ignored.

@@ -26,6 +26,8 @@ type simulation struct {
 	pasts    map[corral.GlideinID]*Past // of the pilots that have one
 	tag      func(corral.JobID) string  // workers are named TAG/HOST; slots are filled in the order of these names
 
+	paced      []*paced             // pilots whose submission depends on the progress of the run
+	polling    bool                 // a check of the postponed ones is scheduled
 	capacities []execution.Capacity // of the latest offer
 	present    map[corral.JobID]int // number of registered cpus of each attempt in that offer
 }
@@ -137,6 +139,12 @@ func (x *simulation) ask(a Ask) {
 	}
 	cluster := corral.Cluster{ID: 1, Name: "default", Kind: corral.Embedded, State: corral.ClusterReady}
 	s.apply(reconcile.CreateGlidein{Glidein: g, Cluster: cluster})
+	if len(a.Pace.First) > 0 && !g.NotBefore.IsZero() {
+		p := &paced{site: s, glidein: g.ID, pilot: a.Pace, at: g.NotBefore}
+		p.pilot.Planned = g.NotBefore
+		x.paced = append(x.paced, p)
+		x.at(x.since(g.NotBefore)-time.Millisecond, x.pace)
+	}
 }
 
 func (x *simulation) site(name, queue string) *site {

@@ -150,14 +150,15 @@ func (r *Reviser) allotted(all []underway, pause time.Duration) time.Duration {
 	return each
 }
 
-// underway is a plan together with its run. A plan without a run to revise it for is watched for its budget only.
+// underway is a plan together with its run. A plan without a run is watched for its budget only. Unless the plan is
+// automatic, a run only decides when later pilots are submitted.
 type underway struct {
 	plan   corral.Plan
-	run    corral.Run // ID 0: none is in progress, or the plan is not automatic
+	run    corral.Run // in progress, with the plan's label; ID 0: none
 	budget bool       // the plan has a budget
 }
 
-// under lists the provisioned plans, automatic ones with their runs in progress. A plan that cannot be examined is
+// under lists the provisioned plans, with their runs in progress. A plan that cannot be examined is
 // logged and left out.
 func (r *Reviser) under(ctx context.Context) ([]underway, error) {
 	return store.ReadWhole(ctx, r.db, func(tx *store.WholeTx) (all []underway, err error) {
@@ -177,8 +178,8 @@ func (r *Reviser) under(ctx context.Context) ([]underway, error) {
 	})
 }
 
-// examine looks for a plan's budget and, if the plan is automatic, for its run in progress. A plan's document never
-// changes, so each one is examined once.
+// examine looks for a plan's budget and, if the plan is automatic or has pilots that were not submitted yet, for its run
+// in progress. A plan's document never changes, so each one is examined once.
 func (r *Reviser) examine(tx *store.Tx, p corral.Plan) (u underway, err error) {
 	u.plan = p
 	budget, known := r.budgets[p.ID]
@@ -190,7 +191,9 @@ func (r *Reviser) examine(tx *store.Tx, p corral.Plan) (u underway, err error) {
 	}
 	u.budget = budget
 	if !p.Auto {
-		return u, nil
+		if later, err := hasLater(tx, p); err != nil || !later {
+			return u, err
+		}
 	}
 	runs, err := tx.Runs(store.RunFilter{Labels: labelled(p)})
 	for _, run := range slices.Backward(runs) {
@@ -207,6 +210,12 @@ func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, 
 	if !ok {
 		return ctx.Err()
 	}
+	if !u.plan.Auto && len(said.firsts) == 0 {
+		u.run = corral.Run{} // it decides about no pilot
+	}
+	if u.run.ID == 0 && !u.budget {
+		return nil
+	}
 	flow, progress, err := nothing, []execution.Progress(nil), error(nil)
 	if u.run.ID != 0 {
 		flow, progress, err = r.runs.Left(access.With(ctx, access.For(u.plan.Owner)), u.run.ID)
@@ -219,6 +228,16 @@ func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, 
 	err = r.db.Owner(u.plan.Owner).View(ctx, func(tx *store.Tx) error { return s.read(tx, r.machine) })
 	if err != nil {
 		return err
+	}
+	if err := r.pace(ctx, s, horizon(pause, r.took)); err != nil {
+		return err
+	}
+	if !u.plan.Auto {
+		if !u.budget {
+			return nil
+		}
+		s.run, s.flow, s.progress = corral.Run{}, nothing, nil
+		u.run = s.run
 	}
 	r.note(s)
 	v, err := s.view(r.idle)

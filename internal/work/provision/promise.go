@@ -16,6 +16,13 @@ import (
 type promise struct {
 	document plan.Plan                // without the schedule of the tasks
 	runtimes map[string]time.Duration // :: task → its estimate in the plan; nil: only its document was read
+	firsts   map[int]first            // :: number of a pilot → its first tasks, unless it is submitted at once
+}
+
+// first holds the tasks that are planned to start first on a pilot, and when they are planned to start.
+type first struct {
+	tasks         []string
+	submit, start time.Duration
 }
 
 // readAgain is the delay before an unreadable plan is read again.
@@ -78,7 +85,18 @@ func promised(db *store.DB, row corral.Plan, runtimes bool) (said promise, err e
 			return said, fmt.Errorf("reading plan %d: %w", row.ID, err)
 		}
 	}
-	said.runtimes = said.document.Durations()
+	said.runtimes, said.firsts = said.document.Durations(), map[int]first{}
+	for k, f := range said.document.Firsts() {
+		q := said.document.Pilots[k]
+		if q.Submit == 0 || q.Follows != nil || len(f.Tasks) == 0 {
+			continue
+		}
+		one := first{submit: time.Duration(q.Submit), start: time.Duration(f.Start)}
+		for _, at := range f.Tasks {
+			one.tasks = append(one.tasks, at.ID)
+		}
+		said.firsts[k] = one
+	}
 	said.document.Schedule = nil
 	return said, nil
 }

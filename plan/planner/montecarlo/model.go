@@ -55,8 +55,26 @@ func (m Model) Scenario(pl *plan.Plan, seed uint64) sim.Scenario {
 	work := sim.WorkOf(m.Work)
 	work.Clusters = m.Work.Jobs(pl.Clustering)
 	s := m.chance(work, seed)
-	s.Asks = append(s.Asks, sim.AsksFor(plan.Hedged(pl.Pilots), len(s.Asks), time.Duration(plan.LeaveAfter))...)
+	asks := sim.AsksFor(plan.Hedged(pl.Pilots), len(s.Asks), time.Duration(plan.LeaveAfter))
+	m.pace(asks, pl)
+	s.Asks = append(s.Asks, asks...)
 	return s
+}
+
+// pace makes the requests for the pilots of a plan depend on the progress of the run, as those of a run with the plan's
+// label do, if the schedule of the tasks is known.
+func (m Model) pace(asks []sim.Ask, pl *plan.Plan) {
+	of := pl.Indices(m.Work)
+	for k, f := range pl.Firsts()[:len(asks)] {
+		q := &pl.Pilots[k]
+		if q.Submit == 0 || q.Follows != nil {
+			continue
+		}
+		asks[k].Pace.Lead = time.Duration(f.Start - q.Submit)
+		for _, at := range f.Tasks {
+			asks[k].Pace.First = append(asks[k].Pace.First, of(at))
+		}
+	}
 }
 
 // chance returns a scenario that contains the present pilots, but no requested ones.

@@ -1,0 +1,130 @@
+// Package pacing decides when the later pilots of a plan are submitted during a run. By the clock, a pilot of a later
+// stage comes at its planned time, and if the stage before it takes longer than estimated, the pilot leaves for lack of
+// work before its own stage begins. Therefore a pilot is submitted at the later of its planned time and the time when
+// its first tasks are expected to be ready as soon as planned.
+//
+// The simulator and corrald use the same rule.
+package pacing
+
+import (
+	"math"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/workflow/dag"
+)
+
+// Hold is the minimum time from now to which a pilot is postponed. Period is how often the decision about a postponed
+// pilot is made again, and the smallest difference that matters.
+const (
+	Hold   = 10 * time.Second
+	Period = time.Second
+)
+
+// Reason is the reason for postponing a pilot.
+const Reason = "its first tasks are not ready as soon as planned"
+
+// A Pilot is a pilot that has not been submitted.
+type Pilot struct {
+	First   []int         // the tasks that are planned to start first on it
+	Lead    time.Duration // planned time from its submission to their start
+	Planned time.Time     // planned time of its submission
+}
+
+// A Run is the progress of a run at an instant.
+type Run struct {
+	Graph    *dag.Graph
+	Estimate func(task int) time.Duration
+	Hop      time.Duration // from the end of a task's last parent to its start
+	Now      time.Time
+	Progress []execution.Progress
+	Coming   bool // pilots have been submitted whose workers are not there yet
+
+	ready []time.Time // forecasts; zero: not made yet
+	stuck bool        // tasks are ready, none runs, and no pilot comes
+}
+
+// At returns when a pilot should be submitted that would otherwise be submitted at the given time: the same time, a later
+// one, or, if it has been postponed, an earlier one.
+func (r *Run) At(p Pilot, at time.Time) time.Time {
+	due := latest(r.due(p), p.Planned)
+	switch {
+	case due.Sub(at) > Period:
+		return latest(due, r.Now.Add(Hold))
+	case at.Sub(latest(due, r.Now)) > Period:
+		return latest(due, r.Now)
+	}
+	return at
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// due returns when the first tasks of a pilot make it due. A pilot whose first tasks are ready or over is due now, and so
+// is every pilot if tasks are ready, none runs and no pilot comes, because the run may wait for it alone.
+func (r *Run) due(p Pilot) time.Time {
+	if r.ready == nil {
+		r.ready, r.stuck = make([]time.Time, len(r.Progress)), r.stands()
+	}
+	if r.stuck || len(p.First) == 0 {
+		return r.Now
+	}
+	due := time.Unix(0, math.MaxInt64)
+	for _, i := range p.First {
+		if r.Progress[i].State != corral.TaskWaiting {
+			return r.Now
+		}
+		if at := r.forecast(i).Add(-p.Lead); at.Before(due) {
+			due = at
+		}
+	}
+	return due
+}
+
+// stands reports whether tasks are ready, none runs, and no pilot comes.
+func (r *Run) stands() bool {
+	ready := false
+	for i := range r.Progress {
+		switch r.Progress[i].State {
+		case corral.TaskRunning:
+			return false
+		case corral.TaskReady:
+			ready = true
+		}
+	}
+	return ready && !r.Coming
+}
+
+// forecast returns when a task will be ready to start if, from now on, every task starts as soon as its parents are
+// done. Cpus are not counted, so the forecast is not too late.
+func (r *Run) forecast(i int) time.Time {
+	if !r.ready[i].IsZero() {
+		return r.ready[i]
+	}
+	at := r.Now
+	for _, p := range r.Graph.Parents(i) {
+		if end := r.end(p); end.After(at) {
+			at = end
+		}
+	}
+	r.ready[i] = at.Add(r.Hop)
+	return r.ready[i]
+}
+
+// end returns when a task is expected to end.
+func (r *Run) end(i int) time.Time {
+	switch p := r.Progress[i]; {
+	case p.State.Over():
+		return r.Now
+	case p.State == corral.TaskRunning:
+		return p.Since.Add(r.Estimate(i))
+	case p.State == corral.TaskReady:
+		return r.Now.Add(r.Hop + r.Estimate(i))
+	}
+	return r.forecast(i).Add(r.Estimate(i))
+}

@@ -1,0 +1,63 @@
+package provision
+
+import (
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/workflow/dag"
+)
+
+// TestLaterPilotsWaitForTheRun: task a takes a minute by the plan, and then task b begins on a pilot that is submitted
+// after 50 s. If a begins half a minute late, the pilot is submitted half a minute later. As soon as a is done, the
+// pilot comes. This does not depend on whether the plan is automatic.
+func TestLaterPilotsWaitForTheRun(t *testing.T) {
+	t.Parallel()
+	const schedule = `,"schedule":[{"task":"a","pilot":0,"host":0,"start_s":0,"end_s":60},` +
+		`{"task":"b","pilot":1,"host":0,"start_s":60,"end_s":120}],"pilots":[` +
+		`{"site":"local","hosts":1,"cpus":1,"walltime_s":3600,"submit_s":0,"start_s":0,"ready_s":0,"end_s":60},` +
+		`{"site":"local","hosts":1,"cpus":2,"walltime_s":3600,"submit_s":50,"start_s":55,"ready_s":60,"end_s":120}]`
+	for _, auto := range []bool{true, false} {
+		s := newScene(t, inTime+schedule, auto)
+		graph, err := dag.New(2, [][2]int{{0, 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.flow.Graph, s.flow.Tasks[1].Resources.CPUs = graph, 2 // b does not fit the pilot of a
+		labels := labelled(s.plan)
+		labels["pilot"] = "1"
+		s.write(func(tx *store.Tx) error {
+			_, err := tx.CreateGlidein(corral.Glidein{Owner: "ada", Site: s.glidein.Site, Cluster: s.plan.Cluster,
+				Shape:     corral.Shape{Hosts: 1, CPUs: 2, MemoryMiB: 1000, Walltime: corral.Seconds(time.Hour)},
+				NotBefore: s.plan.BeganAt.Add(50 * time.Second), Labels: labels})
+			return err
+		})
+		s.works(1)
+		r := s.reviser()
+		due := func() time.Duration { return s.pilots()[1].NotBefore.Sub(s.plan.BeganAt).Round(100 * time.Millisecond) }
+		began := s.plan.BeganAt.Add(30 * time.Second)
+		s.progress[0] = execution.Progress{State: corral.TaskRunning, Worker: "tag/0", Since: began}
+		s.progress[1] = execution.Progress{State: corral.TaskWaiting}
+		for _, step := range []struct {
+			name     string
+			at, want time.Duration
+			done     bool
+		}{
+			{"long before its time", 31 * time.Second, 50 * time.Second, false},
+			{"at its time", 49 * time.Second, 80 * time.Second, false},
+			{"while the task runs", 60 * time.Second, 80 * time.Second, false},
+			{"once the task is done", 65 * time.Second, 65 * time.Second, true},
+		} {
+			if step.done {
+				s.progress[0] = execution.Progress{State: corral.TaskDone, Worker: "tag/0", Took: 35 * time.Second}
+				s.progress[1].State = corral.TaskReady
+			}
+			s.look(r, step.at)
+			if got := due(); got != step.want {
+				t.Errorf("automatic %v, %s: the pilot is due after %s, want %s", auto, step.name, got, step.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/decide/pacing"
+	"github.com/corral-pilot/corral/internal/decide/reconcile"
+)
+
+// paced is a pilot whose submission depends on the progress of the run.
+type paced struct {
+	site    *site
+	glidein corral.GlideinID
+	pilot   pacing.Pilot
+	at      time.Time // when it will be submitted
+}
+
+// pace postpones the pilots that are about to be submitted and that the run does not need yet, and submits postponed
+// ones that it needs. Production does so every pacing.Period; here postponed pilots are checked every pacing.Hold.
+func (x *simulation) pace() {
+	if x.run.ending != "" {
+		return
+	}
+	now := x.time()
+	r := pacing.Run{Graph: x.Work.Graph, Hop: x.Cluster.Hop, Now: now, Coming: x.coming(),
+		Estimate: func(i int) time.Duration { return x.Work.Tasks[i].Estimate }}
+	x.paced = slices.DeleteFunc(x.paced, func(p *paced) bool {
+		soon, postponed := !p.at.After(now.Add(time.Millisecond)), p.at.After(p.pilot.Planned)
+		if !soon && !postponed {
+			return false
+		}
+		if r.Progress == nil {
+			r.Progress = execution.ProgressOf(x.run.x)
+		}
+		at := r.At(p.pilot, p.at).Truncate(time.Millisecond)
+		if !at.Equal(p.at) {
+			p.at = at
+			p.site.apply(reconcile.Retime{Glidein: p.glidein, At: at, Reason: pacing.Reason})
+			x.at(x.since(at)-time.Millisecond, x.pace)
+		}
+		return !at.After(now.Add(time.Millisecond))
+	})
+	if !x.polling && slices.ContainsFunc(x.paced, func(p *paced) bool { return p.at.After(p.pilot.Planned) }) {
+		x.polling = true
+		x.after(pacing.Hold, func() { x.polling = false; x.pace() })
+	}
+}
+
+// coming reports whether a pilot has been submitted whose workers are not there yet.
+func (x *simulation) coming() bool {
+	return slices.ContainsFunc(x.trace.Pilots, func(h Held) bool { return h.Ready < 0 && h.End < 0 })
+}
