@@ -12,7 +12,7 @@ func TestPublishedFigures(t *testing.T) {
 	if err != nil || len(all) != 482 {
 		t.Fatalf("%d values: %v", len(all), err)
 	}
-	d := desk{long: true}
+	d := desk{long: true, applications: applications}
 	for _, figure := range []string{"6.6", "6.7", "6.8", "6.10"} {
 		for _, n := range d.panels(figure) {
 			if _, ok := all[value{figure, n.application, string(n.kind), n.x, "SPSS", "best"}]; !ok {
@@ -26,8 +26,10 @@ func TestPublishedFigures(t *testing.T) {
 func TestExecute(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
-	if code := execute(t.Context(), []string{"-figures", "6.8", "-rules", "both"}, &out, &errs); code != 2 {
-		t.Errorf("exit %d: %s", code, &errs)
+	for _, args := range [][]string{{"-figures", "6.8", "-rules", "both"}, {"-applications", "sipht,broadband"}} {
+		if code := execute(t.Context(), args, &out, &errs); code != 2 {
+			t.Errorf("%q: exit %d: %s", args, code, &errs)
+		}
 	}
 }
 

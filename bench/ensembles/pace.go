@@ -20,6 +20,9 @@ const (
 	mostSimulations = time.Minute
 )
 
+// slow says that planning exceeds the limits.
+var slow = fmt.Sprintf("planning takes longer than %s, or grows faster than tasks^%g", mostPlanning, mostExponent)
+
 // pace measures how long SPSS takes to plan a hundred workflows of the same size (figure 6.12), and how long a thousand
 // simulations of fifty workflows of a hundred tasks take. Published medians are in brackets, in seconds on a machine of
 // 2012. It reports whether all values are within the limits. Other load on the machine increases them.

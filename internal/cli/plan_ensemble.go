@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/cli/forecast"
 	"github.com/corral-pilot/corral/internal/cli/plot"
+	"github.com/corral-pilot/corral/internal/kit/shell"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble"
@@ -49,7 +51,36 @@ func (v ensembleVerbs) plan(c *cli.Context) error {
 			return err
 		}
 	}
-	return v.showOutcome(out)
+	if err := v.showOutcome(out); err != nil {
+		return err
+	}
+	v.say("store and run it with `%s`", runOf(c, in))
+	return nil
+}
+
+// sharedFlags are the flags of `corral plan` for an ensemble that `corral ensemble run` has, too, by their names there.
+var sharedFlags = []struct{ plan, run string }{{"budget", "budget"}, {"deadline", "deadline"},
+	{"algorithm", "algorithm"}, {"shape", "cpus"}, {"walltime", "walltime"}, {"most", "most"}, {"error", "error"},
+	{"seed", "seed"}, {"default-runtime", "default-runtime"}}
+
+// runOf returns the command that stores and runs the planned ensemble: the arguments and the shared flags, with the
+// first of several laws of errors. The price, the billing and the delay of pilots are the site's.
+func runOf(c *cli.Context, in forecast.EnsembleRequest) string {
+	line := []string{"corral ensemble run"}
+	for _, f := range sharedFlags {
+		if !c.IsSet(f.plan) {
+			continue
+		}
+		value := fmt.Sprint(c.Value(f.plan))
+		if f.plan == "error" {
+			value = in.Error.String()
+		}
+		line = append(line, "--"+f.run, shell.Legible(value))
+	}
+	for _, arg := range c.Args().Slice() {
+		line = append(line, shell.Legible(arg))
+	}
+	return strings.Join(line, " ")
 }
 
 // estimatedWork reads a workflow with the estimates in its file. For a task without an estimate, --default-runtime is

@@ -73,7 +73,10 @@ func (k planKind) check(c *cli.Context) error {
 			continue
 		}
 		hint := ""
-		if slices.ContainsFunc(planKindFlags(), func(f cli.Flag) bool { return f.Names()[0] == name }) {
+		switch {
+		case k.name == ofEnsemble.name && name == "apply":
+			hint = ": store and run it with `corral ensemble run`"
+		case slices.ContainsFunc(planKindFlags(), func(f cli.Flag) bool { return f.Names()[0] == name }):
 			hint = ": give --offers or --slots for slots"
 			if slices.Contains(ofEnsemble.flags, name) {
 				hint = ": name several workflows, or a folder, for an ensemble"

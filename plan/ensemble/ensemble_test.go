@@ -141,3 +141,16 @@ func TestWhatIsNoEnsemble(t *testing.T) {
 		}
 	}
 }
+
+// A reason has the time that is left in milliseconds, however exactly a clock measures it.
+func TestLate(t *testing.T) {
+	t.Parallel()
+	claim := ensemble.Claim{Path: 2 * time.Minute}
+	want := "its critical path takes 2m0s, but the deadline is in 30.688s"
+	if got := claim.Late(30_688_969_965); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := claim.Late(2 * time.Minute); got != "" {
+		t.Errorf("in time, and refused: %s", got)
+	}
+}

@@ -79,7 +79,8 @@ func (c Claim) Late(left time.Duration) string {
 	if left = max(0, left); c.Path <= left {
 		return ""
 	}
-	return fmt.Sprintf("its critical path takes %s, but the deadline is in %s", c.Path, left)
+	return fmt.Sprintf("its critical path takes %s, but the deadline is in %s", c.Path,
+		left.Truncate(time.Millisecond))
 }
 
 // Dear returns the reason why a workflow is not affordable, or "" if it is affordable. money is the amount that can be

@@ -2,6 +2,8 @@ package forecast
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -75,7 +77,7 @@ func PlayEnsemble(e ensemble.Ensemble, in EnsembleRequest) (*EnsembleOutcome, er
 		return nil, err
 	}
 	out := in.simulate(e, terms)
-	s := search{EnsembleRequest: in, ensemble: e, terms: terms, known: map[limits]ensemble.Score{}}
+	s := search{EnsembleRequest: in, ensemble: e, known: map[limits]ensemble.Score{}}
 	s.left = s.plays()
 	for k := range out.Workflows {
 		if w := &out.Workflows[k]; !w.Completed {
@@ -104,7 +106,8 @@ func (in EnsembleRequest) checked(e ensemble.Ensemble) (ensemble.Terms, error) {
 // simulate returns the outcome of a request that has been checked.
 func (in EnsembleRequest) simulate(e ensemble.Ensemble, terms ensemble.Terms) *EnsembleOutcome {
 	out := &EnsembleOutcome{Algorithm: in.Algorithm, Published: in.Published, Budget: in.Budget, Deadline: in.Deadline}
-	outcome := in.play(in.scenario(e, terms), out)
+	scenario := in.scenario(e, terms)
+	outcome := in.play(scenario, out)
 	out.Cost = terms.Amount(outcome.Cost)
 	out.WithinBudget = outcome.Cost <= in.Budget.Money
 	out.Makespan, out.WithLate = corral.Seconds(outcome.Makespan), corral.Seconds(outcome.Last)
@@ -114,13 +117,14 @@ func (in EnsembleRequest) simulate(e ensemble.Ensemble, terms ensemble.Terms) *E
 	for k, w := range e {
 		o := WorkflowOutcome{Name: w.Name, Tasks: len(w.Tasks), Completed: out.Completed[k] == '1'}
 		if o.Reason = outcome.Reasons[k]; !o.Completed && o.Reason == "" {
-			o.Reason = "it was begun, and its tasks did not all end by the deadline"
+			o.Reason = unended(scenario, outcome, in.Budget, k)
 		}
 		if end := outcome.Ends[k]; end > 0 {
 			o.End = (*corral.Seconds)(&end)
 		}
 		out.Workflows = append(out.Workflows, o)
 	}
+	out.Machines = []HeldMachine{}
 	for _, h := range outcome.Held {
 		m := HeldMachine{Asked: corral.Seconds(h.Asked), From: corral.Seconds(h.From), End: corral.Seconds(h.End),
 			Cost: h.Cost}
@@ -130,6 +134,20 @@ func (in EnsembleRequest) simulate(e ensemble.Ensemble, terms ensemble.Terms) *E
 		out.Machines = append(out.Machines, m)
 	}
 	return out
+}
+
+// unended returns why tasks of workflow k did not end by the deadline, although no algorithm rejected the workflow.
+func unended(s cloud.Scenario, o cloud.Outcome, budget cost.Amount, k int) string {
+	id, takes := longest(s, k)
+	switch last := s.Machines.Ends; {
+	case len(o.Held) == 0:
+		return fmt.Sprintf("the budget of %s does not pay for a machine", budget)
+	case !slices.ContainsFunc(o.Held, func(h cloud.Holding) bool { return !h.Unready }):
+		return "no machine was ready before the deadline"
+	case last > 0 && takes > last:
+		return fmt.Sprintf("task %.80s takes %s, but a pilot lasts %s", id, takes, last)
+	}
+	return "its tasks did not all end by the deadline"
 }
 
 // play simulates the algorithm, and adds to out the results that only some algorithms produce.

@@ -3,6 +3,7 @@ package forecast
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -17,19 +18,29 @@ import (
 type Needs struct {
 	Budget   *cost.Amount    `json:"budget,omitempty"`
 	Deadline *corral.Seconds `json:"deadline_s,omitempty"`
+	Walltime *corral.Seconds `json:"walltime_s,omitempty"` // of pilots
 }
 
 // text returns the end of a reason.
 func (n *Needs) text() string {
-	switch {
-	case n == nil:
+	if n == nil {
 		return ""
-	case n.Deadline == nil:
-		return fmt.Sprintf("; --budget %s completes it", n.Budget)
-	case n.Budget == nil:
-		return fmt.Sprintf("; --deadline %s completes it", time.Duration(*n.Deadline))
 	}
-	return fmt.Sprintf("; --budget %s --deadline %s complete it", n.Budget, time.Duration(*n.Deadline))
+	var flags []string
+	if n.Budget != nil {
+		flags = append(flags, "--budget "+n.Budget.String())
+	}
+	if n.Deadline != nil {
+		flags = append(flags, "--deadline "+n.Deadline.String())
+	}
+	if n.Walltime != nil {
+		flags = append(flags, "--walltime "+n.Walltime.String())
+	}
+	verb := "complete"
+	if len(flags) == 1 {
+		verb = "completes"
+	}
+	return fmt.Sprintf("; %s %s it", strings.Join(flags, " "), verb)
 }
 
 // A search looks for limits with which workflows are completed, by simulating them. It need not find the least: more
@@ -37,14 +48,13 @@ func (n *Needs) text() string {
 type search struct {
 	EnsembleRequest
 	ensemble ensemble.Ensemble
-	terms    ensemble.Terms
 	known    map[limits]ensemble.Score
 	left     int // number of simulations that may still be made
 }
 
 type limits struct {
-	budget   cost.Money
-	deadline time.Duration
+	budget             cost.Money
+	deadline, walltime time.Duration
 }
 
 // Limits of a search: the tasks that it simulates, its simulations, and how often it doubles a limit.
@@ -71,9 +81,13 @@ func (s *search) completes(k int, l limits) bool {
 			return false
 		}
 		in := s.EnsembleRequest
-		in.Budget.Money, in.Deadline = l.budget, corral.Seconds(l.deadline)
+		in.Budget.Money, in.Deadline, in.Walltime = l.budget, corral.Seconds(l.deadline), corral.Seconds(l.walltime)
 		in.Record = false
-		if out := in.simulate(s.ensemble, s.terms); out.WithinBudget {
+		terms, err := in.terms()
+		if err != nil {
+			return false
+		}
+		if out := in.simulate(s.ensemble, terms); out.WithinBudget {
 			score = out.Completed
 		}
 		s.known[l] = score
@@ -82,26 +96,89 @@ func (s *search) completes(k int, l limits) bool {
 }
 
 // needs returns limits with which workflow k is completed: another budget if that suffices, else another deadline, else
-// both. It returns nil if it finds none.
+// both. If a task takes longer than a pilot lasts, a longer walltime is among them. It returns nil if it finds none.
 func (s *search) needs(k int) *Needs {
-	now := limits{s.Budget.Money, time.Duration(s.Deadline)}
-	money := func(deadline time.Duration) (cost.Money, bool) {
-		return least(now.budget, s.terms.Price, func(m cost.Money) bool { return s.completes(k, limits{m, deadline}) })
+	now := limits{s.Budget.Money, time.Duration(s.Deadline), s.lasting(k)}
+	n := &Needs{}
+	if walltime := corral.Seconds(now.walltime); walltime > s.Walltime {
+		if n.Walltime = &walltime; s.completes(k, now) {
+			return n
+		}
 	}
-	if m, ok := money(now.deadline); ok {
-		return &Needs{Budget: &cost.Amount{Money: m, Unit: s.Budget.Unit}}
+	in := s.EnsembleRequest
+	in.Walltime = corral.Seconds(now.walltime)
+	terms, err := in.terms()
+	if err != nil {
+		return nil
+	}
+	money := func(deadline time.Duration) bool {
+		m, ok := least(now.budget, terms.Price, func(m cost.Money) bool {
+			return s.completes(k, limits{m, deadline, now.walltime})
+		})
+		n.Budget = &cost.Amount{Money: m, Unit: s.Budget.Unit}
+		return ok
+	}
+	if money(now.deadline) {
+		return n
 	}
 	d, ok := least(now.deadline, time.Second, func(d time.Duration) bool {
-		return s.completes(k, limits{now.budget, d})
+		return s.completes(k, limits{now.budget, d, now.walltime})
 	})
 	if ok {
-		return &Needs{Deadline: (*corral.Seconds)(&d)}
+		n.Budget, n.Deadline = nil, (*corral.Seconds)(&d)
+		return n
 	}
-	d = (now.deadline + s.ensemble.Bounds(s.terms).MostDeadline + time.Duration(s.Delay)).Round(time.Second)
-	if m, ok := money(d); ok {
-		return &Needs{&cost.Amount{Money: m, Unit: s.Budget.Unit}, (*corral.Seconds)(&d)}
+	d = now.deadline + in.ample(s.ensemble, terms)
+	if n.Deadline = (*corral.Seconds)(&d); money(d) {
+		return n
 	}
 	return nil
+}
+
+// lasting returns the walltime of pilots that last for each task of workflow k: the requested one, or a longer one in
+// whole minutes. It is 0 for machines without a walltime.
+func (s *search) lasting(k int) time.Duration {
+	walltime := time.Duration(s.Walltime)
+	if s.Resource == Pilots {
+		_, takes := longest(s.scenario(s.ensemble, ensemble.Terms{}), k)
+		walltime = max(walltime, (takes + time.Minute - 1).Truncate(time.Minute))
+	}
+	return walltime
+}
+
+// longest returns the task of workflow k that takes the longest time, which is its estimate or, if it is longer, its
+// runtime in a scenario.
+func longest(s cloud.Scenario, k int) (id string, takes time.Duration) {
+	for t, task := range s.Ensemble[k].Tasks {
+		runtime := task.Runtime
+		if s.Runtime != nil {
+			runtime = max(runtime, s.Runtime(k, t))
+		}
+		if runtime > takes {
+			id, takes = task.ID, runtime
+		}
+	}
+	return id, takes
+}
+
+// ample returns a time in which an ensemble is completed if the money lasts: that of all critical paths and of all work
+// on the largest number of machines, with the delays of machines that replace others. Twice that is returned if
+// machines or tasks may take longer than expected.
+func (in EnsembleRequest) ample(e ensemble.Ensemble, terms ensemble.Terms) time.Duration {
+	s := in.scenario(e, terms)
+	work := time.Duration(0)
+	for _, w := range e {
+		work += ensemble.Runtime(w)
+	}
+	d := e.Bounds(terms).MostDeadline + work/time.Duration(max(1, s.Machines.Most*s.Machines.Slots))
+	delays := time.Duration(1)
+	if s.Machines.Ends > 0 {
+		delays += d / s.Machines.Ends
+	}
+	if d += delays * time.Duration(in.Delay); in.Error.Law != "" || in.Failures > 0 || s.Machines.Ends > 0 {
+		d *= 2
+	}
+	return d.Round(time.Second)
 }
 
 // least returns a multiple of unit above from that is good: it doubles from until a value is good, and then halves the

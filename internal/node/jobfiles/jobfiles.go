@@ -208,3 +208,8 @@ func OneLine(reason string) string {
 func Reserve(walltime time.Duration) time.Duration {
 	return min(time.Minute, max(2*time.Second, walltime/20))
 }
+
+// Lasting returns a walltime that is at least as long as d without its Reserve.
+func Lasting(d time.Duration) time.Duration {
+	return d + min(time.Minute, max(2*time.Second, (d+18)/19)) // a twentieth of the sum is a nineteenth of d
+}

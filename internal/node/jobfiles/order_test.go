@@ -137,3 +137,14 @@ func FuzzDecodeReport(f *testing.F) {
 		}
 	})
 }
+
+// A walltime for a time leaves that time before the reserve, and not much more.
+func TestLasting(t *testing.T) {
+	t.Parallel()
+	for d := time.Second; d < time.Hour; d += 1237 * time.Millisecond {
+		walltime := Lasting(d)
+		if left := walltime - Reserve(walltime); left < d || left > d+time.Second {
+			t.Errorf("%s: a walltime of %s leaves %s", d, walltime, left)
+		}
+	}
+}

@@ -157,7 +157,7 @@ func pilots(in api.NewEnsemble, facts provision.Facts, now time.Time) (p record.
 	p = record.Pilots{Site: site.Name, SiteID: site.ID, CPUs: max(1, in.CPUs), MemoryMiB: in.MemoryMiB,
 		Price: site.Terms().Price, Billing: site.Billing,
 		Interval: corral.Seconds(min(90*time.Second, max(2*time.Second, deadline/100)))}
-	p.Walltime = corral.Seconds(deadline + jobfiles.Reserve(deadline))
+	p.Walltime = corral.Seconds((jobfiles.Lasting(deadline) + time.Second - 1).Truncate(time.Second))
 	if in.Walltime > 0 {
 		p.Walltime = min(p.Walltime, in.Walltime)
 	}

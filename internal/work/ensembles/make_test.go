@@ -108,6 +108,23 @@ func TestPlannedWorkflowsComeFirst(t *testing.T) {
 	}
 }
 
+// Pilots that are requested until the deadline last until then, whatever part of their walltime they reserve for their
+// end: a static plan is possible for any deadline.
+func TestPilotsLastUntilTheDeadline(t *testing.T) {
+	t.Parallel()
+	for _, deadline := range []time.Duration{20 * time.Second, 38 * time.Second, 40*time.Second + time.Millisecond,
+		10 * time.Minute, 19 * time.Minute, 20 * time.Minute, 6 * time.Hour} {
+		x, err := Draft(t.Context(), asked(func(in *api.NewEnsemble) {
+			in.Algorithm, in.Deadline = rehearsal.SPSS, corral.Seconds(deadline)
+		}), here, began)
+		if err != nil {
+			t.Errorf("%s: %v", deadline, err)
+		} else if more := time.Duration(x.Row.Pilots.Walltime) - deadline; more > time.Minute+time.Second {
+			t.Errorf("%s: pilots have %s, which is %s more", deadline, x.Row.Pilots.Walltime, more)
+		}
+	}
+}
+
 // Errors about a request name its place.
 func TestDraftRefuses(t *testing.T) {
 	t.Parallel()
