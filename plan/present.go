@@ -41,7 +41,7 @@ type There struct {
 	Idle      corral.Seconds `json:"idle_s,omitempty"`
 	Keep      corral.Seconds `json:"keep_s,omitempty"`
 	Doubt     float64        `json:"doubt,omitempty"`
-	Speed     Speed          `json:"speed,omitempty"` // divides the tasks' runtimes; 0 means 1
+	Speed     corral.Speed   `json:"speed,omitempty"` // divides the tasks' runtimes; 0 means 1
 	Running   []ThereRunning `json:"running,omitempty"`
 }
 
