@@ -2,8 +2,8 @@ package corral
 
 import "time"
 
-// A Speed is the speed of hosts relative to the hosts to which the tasks' estimates refer, the fastest ones of a plan: a
-// task takes its estimate ÷ Speed. It is at most 1; 0 means 1.
+// A Speed is the speed of hosts relative to the hosts to which the tasks' estimates refer, the fastest ones of a plan:
+// a task takes its estimate ÷ Speed. It is at most 1; 0 means 1.
 type Speed float64
 
 // one reports whether tasks take their estimates.
