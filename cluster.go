@@ -129,6 +129,7 @@ type Worker struct {
 	RegisteredAt time.Time `json:"registered_at"`
 	SeenAt       time.Time `json:"seen_at"`
 	EndsAt       time.Time `json:"ends_at"` // latest time at which it leaves by itself
+	Speed        Speed     `json:"speed,omitempty"`
 }
 
 // Resources returns all resources that the worker offers to tasks, whether or not they are free now.

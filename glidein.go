@@ -83,6 +83,7 @@ type Glidein struct {
 	Cluster     ClusterID `json:"cluster_id"`
 	ClusterName string    `json:"cluster"`
 	Shape
+	Speed      Speed      `json:"speed,omitempty"`      // of its hosts, according to its plan
 	Idle       Seconds    `json:"idle_s,omitempty"`     // 0: never leave for lack of work
 	MinStay    Seconds    `json:"min_stay_s,omitempty"` // run this long before leaving for lack of work
 	Overlap    Seconds    `json:"overlap_s,omitempty"`

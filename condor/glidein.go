@@ -35,10 +35,11 @@ type GlideinConfig struct {
 	Static    bool     // one slot per cpu, instead of one that is divided as jobs require
 
 	Times GlideinTimes
-	// RuntimeAttribute names the attribute in which a job states its runtime in seconds. A job whose runtime exceeds
-	// the time until Times.End is not accepted. A job without it, or any job if it is "", is accepted until
-	// Times.Retire.
+	// RuntimeAttribute names the attribute in which a job states its runtime in seconds. A job whose runtime, divided
+	// by Speed, exceeds the time until Times.End is not accepted. A job without it, or any job if it is "", is accepted
+	// until Times.Retire.
 	RuntimeAttribute string
+	Speed            float64    // of this machine, compared with the one to which runtimes refer; 0: 1
 	PIDAttribute     string     // attribute with its master's process id; "": omitted
 	Attributes       classad.Ad // further attributes of its ads
 
@@ -210,8 +211,12 @@ func (c GlideinConfig) times(set setter) {
 	set("GLIDEIN_END", "%d", c.Times.End.Unix())
 	start := fmt.Sprintf("time() < %d", c.Times.Retire.Unix())
 	if c.RuntimeAttribute != "" {
-		start += fmt.Sprintf(" && time() + ifThenElse(isUndefined(TARGET.%s), 0, TARGET.%[1]s) <= %d",
-			c.RuntimeAttribute, c.Times.End.Unix())
+		runtime := "TARGET." + c.RuntimeAttribute
+		if c.Speed > 0 && c.Speed != 1 {
+			runtime += fmt.Sprintf(" / %g", c.Speed)
+		}
+		start += fmt.Sprintf(" && time() + ifThenElse(isUndefined(TARGET.%s), 0, %s) <= %d", c.RuntimeAttribute,
+			runtime, c.Times.End.Unix())
 	}
 	if c.Draining {
 		// A claim whose job has ended is given up when START is false, whatever the schedd has in its queue.

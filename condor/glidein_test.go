@@ -91,6 +91,7 @@ func TestGlideinRunsJobsThatFit(t *testing.T) {
 	t.Parallel()
 	p := startPool(t)
 	c := glidein(t, p, "fits")
+	c.Speed = 0.5
 	from := time.Now()
 	cmd, ended := start(t, p, c, mint(t, p, time.Hour).Secret())
 	var ads []classad.Ad
@@ -107,7 +108,7 @@ func TestGlideinRunsJobsThatFit(t *testing.T) {
 		t.Errorf("%d slots; attempt %q, %d cpus, %d MiB, end %d", len(ads), attempt, cpus, memory, end)
 	}
 	long, short := sh(p, "long", "exit 0"), sh(p, "short", "cat in; echo \"$0\" >new")
-	long.Attributes = classad.Ad{"ExpectedRuntime": 7200}
+	long.Attributes = classad.Ad{"ExpectedRuntime": 2700} // 90 minutes at this speed
 	if err := os.WriteFile(filepath.Join(p.config.Dir, "in"), []byte("sent along"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestAssumedCheck(t *testing.T) {
 		{"reuse_s is -1s", func(a *plan.Assumed) { a.Reuse = back }},
 		{"leave_s is -1s", func(a *plan.Assumed) { a.Leave = back }},
 		{"tasks_per_s is -2", func(a *plan.Assumed) { a.Rate = -2 }},
-		{"the speed of here is -1", func(a *plan.Assumed) { a.Speeds = map[string]plan.Speed{"here": -1} }},
+		{"the speed of here is -1", func(a *plan.Assumed) { a.Speeds = map[string]corral.Speed{"here": -1} }},
 		{"transfers[0]: latency_s is -1s, bytes_per_s 0", func(a *plan.Assumed) {
 			a.Transfers = []plan.SiteTransfer{{Site: "here", Latency: back}}
 		}},

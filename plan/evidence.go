@@ -72,7 +72,7 @@ type Entrant struct {
 // Assumed records the input of a plan, so that the plan can be simulated and checked without the corrald that made it.
 type Assumed struct {
 	// Speeds holds the speed of each candidate site and each present pilot's site, except where it is 1.
-	Speeds map[string]Speed `json:"speeds,omitempty"`
+	Speeds map[string]corral.Speed `json:"speeds,omitempty"`
 
 	Hop     corral.Seconds `json:"hop_s"`
 	Reuse   corral.Seconds `json:"reuse_s,omitempty"`
@@ -101,7 +101,7 @@ type Queue struct {
 	Site     string         `json:"site"`
 	Queue    string         `json:"queue,omitempty"`
 	Overhead corral.Seconds `json:"overhead_s"`
-	Speed    Speed          `json:"speed,omitempty"` // divides the tasks' runtimes; 0 means 1
+	Speed    corral.Speed   `json:"speed,omitempty"` // divides the tasks' runtimes; 0 means 1
 	Limits
 	Price   cost.Money     `json:"price"`
 	Unit    cost.Unit      `json:"unit"`
@@ -274,14 +274,11 @@ func (p *Plan) runtime(at Placement) time.Duration {
 	if p.Assumed == nil {
 		return placed
 	}
-	if speed := p.Assumed.speed(p.Pilots, at.Pilot); speed != 0 {
-		return time.Duration(float64(placed) * float64(speed)).Round(time.Millisecond)
-	}
-	return placed
+	return p.Assumed.speed(p.Pilots, at.Pilot).Estimate(placed)
 }
 
 // speed returns the speed of a pilot's hosts. Present pilots are numbered after the plan's own.
-func (a *Assumed) speed(pilots []Pilot, at int) Speed {
+func (a *Assumed) speed(pilots []Pilot, at int) corral.Speed {
 	if k := at - len(pilots); k >= 0 {
 		if k < len(a.Present) {
 			return a.Present[k].Speed
@@ -355,31 +352,23 @@ func (a *Assumed) Expect(s *Site) {
 }
 
 // speedsOf returns the speeds of a problem's sites by name.
-func speedsOf(p Problem) map[string]Speed {
-	all := map[string]Speed{}
+func speedsOf(p Problem) map[string]corral.Speed {
+	all := map[string]corral.Speed{}
 	for i := range p.Sites {
 		all[p.Sites[i].Name] = p.Sites[i].Speed
 	}
 	for _, q := range p.Present {
 		all[q.Site] = q.Speed
 	}
-	maps.DeleteFunc(all, func(_ string, s Speed) bool { return s == 0 || s == 1 })
+	maps.DeleteFunc(all, func(_ string, s corral.Speed) bool { return s == 0 || s == 1 })
 	return all
 }
 
 // SpeedAt returns the speed that the plan assumed for a site's hosts, whether or not the plan has pilots there. It
 // returns 0, which means the fastest hosts, if the site was not known.
-func (p *Plan) SpeedAt(site string) Speed {
+func (p *Plan) SpeedAt(site string) corral.Speed {
 	if p.Assumed == nil {
 		return 0
 	}
 	return p.Assumed.Speeds[site]
-}
-
-// Runtime returns the Runtime of a task that took the given time on hosts of this speed, in whole milliseconds.
-func (s Speed) Runtime(took time.Duration) time.Duration {
-	if s == 0 {
-		return took
-	}
-	return time.Duration(float64(took) * float64(s)).Round(time.Millisecond)
 }

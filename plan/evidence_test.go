@@ -40,7 +40,7 @@ func TestSpeedsOfAllSites(t *testing.T) {
 		t.Errorf("a plan without assumptions has the speed %g", got)
 	}
 	p.Assumed = Assume(problem, p, "0")
-	for site, want := range map[string]Speed{"slow": 0.5, "fast": 0, "there": 0.25, "new": 0} {
+	for site, want := range map[string]corral.Speed{"slow": 0.5, "fast": 0, "there": 0.25, "new": 0} {
 		if got := p.SpeedAt(site); got != want {
 			t.Errorf("at site %s the speed is %g, want %g", site, got, want)
 		}

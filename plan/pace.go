@@ -4,11 +4,13 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/corral-pilot/corral"
 )
 
 // A Pace determines how long tasks take on given hosts: it covers their computation and the transfer of their files.
 type Pace struct {
-	Speed    Speed
+	Speed    corral.Speed
 	Transfer Transfer
 }
 
@@ -16,18 +18,6 @@ type Pace struct {
 // are back.
 func (p Pace) Takes(t Task) time.Duration {
 	return p.Speed.Takes(t.Runtime) + p.Transfer.Takes(t.Bytes)
-}
-
-// A Speed is the speed of hosts relative to the fastest ones of the problem, to which the tasks' Runtimes refer: a task
-// takes its Runtime ÷ Speed. It is at most 1; 0 means 1.
-type Speed float64
-
-// Takes returns how long a task with the given Runtime takes, in whole milliseconds.
-func (s Speed) Takes(runtime time.Duration) time.Duration {
-	if s == 0 {
-		return runtime
-	}
-	return time.Duration(float64(runtime) / float64(s)).Round(time.Millisecond)
 }
 
 // A Transfer describes how fast a job's files travel to the hosts of a site and back. Its zero value is for hosts that

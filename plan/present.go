@@ -17,6 +17,7 @@ type Present struct {
 	Hosts int
 	Host  corral.Resources // per host
 	Pace                   // of its hosts
+	Told  corral.Speed     // by its workers to the cluster, which matches tasks by this speed; 0, as without a plan: 1
 	Ready time.Duration    // when its workers are expected; 0: they have joined the cluster
 	End   time.Duration    // no task on it may end after this
 	Idle  time.Duration    // how long it has had no task
@@ -41,7 +42,8 @@ type There struct {
 	Idle      corral.Seconds `json:"idle_s,omitempty"`
 	Keep      corral.Seconds `json:"keep_s,omitempty"`
 	Doubt     float64        `json:"doubt,omitempty"`
-	Speed     Speed          `json:"speed,omitempty"` // divides the tasks' runtimes; 0 means 1
+	Speed     corral.Speed   `json:"speed,omitempty"` // divides the tasks' runtimes; 0 means 1
+	Told      corral.Speed   `json:"told_speed,omitempty"`
 	Running   []ThereRunning `json:"running,omitempty"`
 }
 
@@ -53,7 +55,8 @@ type ThereRunning struct {
 
 func thereOf(q Present, w Work) There {
 	t := There{Site: q.Site, Hosts: q.Hosts, CPUs: q.Host.CPUs, MemoryMiB: known(q.Host.MemoryMiB), GPUs: q.Host.GPUs,
-		Ready: corral.Seconds(q.Ready), Idle: corral.Seconds(q.Idle), Doubt: q.Doubt, Speed: q.Speed}
+		Ready: corral.Seconds(q.Ready), Idle: corral.Seconds(q.Idle), Doubt: q.Doubt, Speed: q.Speed,
+		Told: q.Told}
 	if q.End < Unbounded {
 		t.End = corral.Seconds(max(q.End, time.Millisecond)) // 0 would mean unlimited
 	}
@@ -70,7 +73,7 @@ func thereOf(q Present, w Work) There {
 func (t There) present(number map[string]int) Present {
 	q := Present{Site: t.Site, Hosts: t.Hosts, Ready: time.Duration(t.Ready),
 		End: cmp.Or(time.Duration(t.End), Unbounded), Idle: time.Duration(t.Idle),
-		Keep: cmp.Or(time.Duration(t.Keep), Unbounded), Doubt: t.Doubt, Pace: Pace{Speed: t.Speed},
+		Keep: cmp.Or(time.Duration(t.Keep), Unbounded), Doubt: t.Doubt, Pace: Pace{Speed: t.Speed}, Told: t.Told,
 		Host: corral.Resources{CPUs: t.CPUs, MemoryMiB: cmp.Or(t.MemoryMiB, Unlimited), GPUs: t.GPUs,
 			DiskMiB: Unlimited}}
 	for _, r := range t.Running {

@@ -157,7 +157,7 @@ func sites(rng *rand.Rand) (all []plan.Site) {
 			rate.Per, rate.Price = cost.HostHour, rate.Price*cost.Money(cpus)
 		}
 		if rng.IntN(3) == 0 {
-			s.Speed = []plan.Speed{0.5, 0.7, 0.9}[rng.IntN(3)]
+			s.Speed = []corral.Speed{0.5, 0.7, 0.9}[rng.IntN(3)]
 		}
 		wait := time.Duration(pick(0, 1, 5, 30)) * time.Minute
 		s.Wait = func(shape plan.Shape) time.Duration {

@@ -30,6 +30,7 @@ var glideins = table[corral.Glidein]{
 			{"cpus", &g.CPUs},
 			{"memory_mib", &g.MemoryMiB},
 			{"gpus", &g.GPUs},
+			{"speed", &g.Speed},
 			{"queue", &g.Queue},
 			{"account", &g.Account},
 			{"qos", &g.QOS},

@@ -113,7 +113,7 @@ func makeFixture(t *testing.T) string {
 	g := w.newGlidein()
 	g.Labels = map[string]string{"team": "seismo"}
 	g.NotBefore, g.Follows, g.FollowsAfter = time.Date(2031, 2, 3, 4, 5, 6, 7e6, time.UTC), 1, corral.Seconds(time.Hour)
-	g.FollowsWait = corral.Seconds(time.Minute)
+	g.FollowsWait, g.Speed = corral.Seconds(time.Minute), 0.5
 	g = w.createGlidein(g)
 	w.write(func(tx *store.Tx) error {
 		return store.Done(tx.CreateToken(corral.Token{Name: "laptop", Owner: actor, Role: corral.RoleUser, Scopes: []string{"read"},

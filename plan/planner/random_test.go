@@ -69,7 +69,7 @@ func randomSite(rng *rand.Rand, name string) plan.Site {
 		s.Closed = []plan.Span{{From: from, To: from + time.Hour}}
 	}
 	if rng.IntN(3) == 0 {
-		s.Speed = plan.Speed(0.2 + 0.8*rng.Float64())
+		s.Speed = corral.Speed(0.2 + 0.8*rng.Float64())
 	}
 	if rng.IntN(3) == 0 {
 		s.Transfer = plan.Transfer{Latency: time.Duration(rng.IntN(20_000)) * time.Millisecond,

@@ -11,7 +11,7 @@ import (
 // slowly returns a cloud whose hosts take 1.5 times as long, at half the price.
 func slowly() plan.Site {
 	s := cloud()
-	s.Name, s.Speed = "slow", plan.Speed(1/1.5)
+	s.Name, s.Speed = "slow", corral.Speed(1/1.5)
 	s.Tariff.Rate.Price /= 2
 	return s
 }

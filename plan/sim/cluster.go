@@ -191,7 +191,7 @@ func (c *cluster) results(m *member, all []result) {
 		o, e := r.outcome, r.of
 		e.results++
 		if o.Status == execution.Done || o.Status == execution.Failed {
-			c.jobs.Observe(o.Ended.Time().Sub(o.Started.Time()), r.estimate)
+			c.jobs.Observe(o.Ended.Time().Sub(o.Started.Time()), r.estimate, m.slot.Speed)
 		}
 		if e.results == len(e.tasks) {
 			m.slot.Release(&e.match, c.time())

@@ -163,7 +163,8 @@ func (e *engineRun) supervise(j *batchJob, o jobfiles.Order, number int) {
 			ended: make(chan *play, 1000), flushes: make(chan bool, 1000),
 		}
 		cut := time.Now().Add(matching.CutAfter(time.Until(stay.End)))
-		w.room = matching.Room{Host: corral.Resources{CPUs: o.Pilot.CPUs, MemoryMiB: o.Pilot.MemoryMiB}, CutAt: cut}
+		w.room = matching.Room{Host: corral.Resources{CPUs: o.Pilot.CPUs, MemoryMiB: o.Pilot.MemoryMiB}, CutAt: cut,
+			Speed: o.Pilot.Speed}
 		w.dial(o)
 		workers.Go(w.work)
 	}
@@ -223,6 +224,7 @@ func (w *player) dial(o jobfiles.Order) {
 		Version: wire.Version, Role: wire.RoleWorker, Tag: o.Tag, Token: o.Pilot.Token, ID: w.id, Instance: w.id,
 		Holder: "pilot", Secret: secret,
 		CPUs: w.room.Host.CPUs, MemoryMiB: w.room.Host.MemoryMiB, LeftMS: time.Until(w.room.CutAt).Milliseconds(),
+		Speed: w.room.Speed,
 	}})
 	if m, err := w.conn.Recv(wire.MaxFrame); err != nil || m.Type != wire.TypeWelcome {
 		w.e.t.Errorf("worker %s is not welcome: %+v, %v", w.id, m, err)
@@ -355,7 +357,7 @@ func (w *player) begin(p *play) {
 		w.handBack([]*play{p}, "its worker stopped before its last task")
 		return
 	}
-	took := w.e.s.Runtime(t.Index, t.Attempt)
+	took := w.room.Speed.Takes(w.e.s.Runtime(t.Index, t.Attempt))
 	p.began, p.status = time.Now(), execution.Done
 	if f := w.e.s.Failures.Task; f != nil && f(t.Index, t.Attempt) < 1 {
 		took, p.status = time.Duration(float64(took)*f(t.Index, t.Attempt)), execution.Failed
@@ -529,7 +531,7 @@ func real(t *testing.T, s sim.Scenario) (journal []execution.Record, begin time.
 	e.write(func(tx *store.Tx) (err error) {
 		for _, a := range s.Asks {
 			g := corral.Glidein{
-				Owner: "local", Site: e.site.ID, Cluster: 1,
+				Owner: "local", Site: e.site.ID, Cluster: 1, Speed: s.Sites[0].Speed,
 				Shape:    corral.Shape{Hosts: a.Hosts, CPUs: a.CPUs, MemoryMiB: a.MemoryMiB, Walltime: a.Walltime},
 				Resubmit: a.Resubmit,
 			}
@@ -784,6 +786,10 @@ func scenarios(t *testing.T) []named {
 			s.Failures.Host = func(h sim.Host) (time.Duration, bool) { return 33_456 * time.Millisecond, h.Number == 1 }
 		}, pilot(3, 3, 2*time.Hour))},
 		{"jobs of different sizes", scenario(mixed, nil, pilot(3, 4, 3*time.Hour))},
+		{"slow hosts", scenario(wide, func(s *sim.Scenario) {
+			s.Sites = slices.Clone(s.Sites)
+			s.Sites[0].Speed = 0.7
+		}, again(pilot(1, 4, time.Minute), 20), pilot(1, 1, 2*time.Hour))},
 		{"tasks of milliseconds", scenario(short, nil, pilot(2, 2, time.Hour))},
 		{"clustered jobs", scenario(clustered, nil, pilot(2, 3, 30*time.Minute), again(pilot(1, 4, 70*time.Second), 20))},
 		{"chains in jobs, some of which are parted, and tasks that fail", scenario(chains, func(s *sim.Scenario) {

@@ -273,7 +273,7 @@ func (m *member) vanish() {
 func (m *member) worker() corral.Worker {
 	return corral.Worker{
 		ID: m.slot.ID, CPUs: m.slot.Host.CPUs, MemoryMiB: m.slot.Host.MemoryMiB,
-		GPUs: m.slot.Host.GPUs, DiskMiB: m.slot.Host.DiskMiB, EndsAt: m.slot.EndsAt,
+		GPUs: m.slot.Host.GPUs, DiskMiB: m.slot.Host.DiskMiB, EndsAt: m.slot.EndsAt, Speed: m.slot.Speed,
 		Connected: m.silent == nil, Draining: m.phase != taking,
 	}
 }

@@ -83,14 +83,14 @@ func (p *pilot) ready() {
 	if p.over || p.draining || left <= 0 {
 		return
 	}
-	host := hostOf(p.s, p.glidein)
+	host, speed := hostOf(p.s, p.glidein), orderOf(p.glidein).Speed
 	cut := p.s.time().Add(matching.CutAfter(left))
 	p.s.sim.trace.Pilots[p.held].Ready = p.s.now
 	for i, w := range p.roster.Workers {
 		m := &member{c: p.s.sim.cluster, pilot: p, host: Host{p.s.Name, p.number, i}, idleSince: p.s.now - p.rested(),
 			running: p.begunOn(i)}
-		m.slot = matching.Slot[*entry]{ID: w.ID, Host: host, EndsAt: cut}
-		m.room = matching.Room{Host: host, CutAt: cut}
+		m.slot = matching.Slot[*entry]{ID: w.ID, Host: host, EndsAt: cut, Speed: speed}
+		m.room = matching.Room{Host: host, CutAt: cut, Speed: speed}
 		if past := p.past(); past != nil {
 			m.slot.EndsAt = p.s.time().Add(min(past.Until, p.s.since(cut)-p.s.now))
 			m.resume()
@@ -351,7 +351,7 @@ func (s *site) offers(all []execution.Capacity, present map[corral.JobID]int, at
 	for i := range s.world.Glideins {
 		g := &s.world.Glideins[i]
 		if left, ok := attempt.ToCome(g, present, at); ok {
-			all = append(all, execution.Offering(g.Host(), left))
+			all = append(all, execution.Offering(g.Host(), left, g.Speed))
 		}
 	}
 	return all

@@ -110,6 +110,7 @@ type Past struct {
 	Running []plan.Running // tasks that continue on its hosts for their Runtime; they must be ready at the beginning
 	Until   time.Duration  // no other task may end later than this after its workers have joined
 	Idle    time.Duration  // how long its workers have had no task when they join
+	Speed   corral.Speed   // that its workers told the cluster, whatever the speed of its site is
 }
 
 // AsksFor returns the requests for the pilots of a plan; before is the number of glideins requested earlier.

@@ -119,8 +119,8 @@ func (x *simulation) ask(a Ask) {
 	}
 	s := x.site(a.Site, a.Queue)
 	x.glideins++
-	g := corral.Glidein{ID: x.glideins, Shape: a.Shape, Idle: corral.Seconds(a.Idle), MinStay: a.MinStay,
-		Overlap: corral.Seconds(a.Overlap), Resubmit: a.Resubmit}
+	g := corral.Glidein{ID: x.glideins, Shape: a.Shape, Speed: s.Speed, Idle: corral.Seconds(a.Idle),
+		MinStay: a.MinStay, Overlap: corral.Seconds(a.Overlap), Resubmit: a.Resubmit}
 	g.Hosts = max(1, g.Hosts)
 	if g.MemoryMiB == 0 {
 		g.MemoryMiB = s.Host.MemoryMiB
@@ -132,7 +132,7 @@ func (x *simulation) ask(a Ask) {
 		g.NotBefore = x.begin.Add(at)
 	}
 	if a.Past != nil {
-		x.pasts[g.ID] = a.Past
+		x.pasts[g.ID], g.Speed = a.Past, a.Past.Speed
 		for _, r := range a.Past.Running {
 			x.cluster.begun[r.Task] = nil
 		}

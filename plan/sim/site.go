@@ -284,5 +284,5 @@ func remember(s *site, p *pilot, e corral.JobEvent) {
 
 // orderOf returns the request for workers that the pilot of a glidein receives.
 func orderOf(g corral.Glidein) jobfiles.PilotOrder {
-	return jobfiles.PilotOrder{Shape: g.Shape, Idle: g.Idle, MinStay: g.MinStay}
+	return jobfiles.PilotOrder{Shape: g.Shape, Speed: g.Speed, Idle: g.Idle, MinStay: g.MinStay}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
 // slotAttributes lists the attributes that are requested for each slot.
@@ -89,7 +90,7 @@ func workerOf(slot classad.Ad, id string, a attempt) corral.Worker {
 	w.Draining, _ = slot.Bool("CorralDraining")
 	pid, _ := slot.Int("CorralPID")
 	w.PID = int(pid)
-	w.EndsAt = seconds(slot, "CorralEnd")
+	w.EndsAt, w.Speed = seconds(slot, "CorralEnd"), speedOf(slot)
 	// The time is from the worker's clock, which may be wrong, so it is bounded by our own clock.
 	w.RegisteredAt = seconds(slot, "DaemonStartTime")
 	if w.RegisteredAt.Before(a.CreatedAt) {
@@ -99,6 +100,16 @@ func workerOf(slot classad.Ad, id string, a attempt) corral.Worker {
 		w.RegisteredAt = heard
 	}
 	return w
+}
+
+// speedOf returns the speed of a worker's host, according to its plan. Workers of older pilots do not name it.
+func speedOf(slot classad.Ad) corral.Speed {
+	value, _ := slot.Lookup(jobfiles.SpeedAttribute)
+	n, _ := value.(float64)
+	if speed := corral.Speed(n); speed.Valid() && speed != 1 {
+		return speed
+	}
+	return 0
 }
 
 // addSlot adds the resources of one slot. A divided slot reports its remaining resources, and its parts report their

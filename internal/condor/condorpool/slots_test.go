@@ -48,6 +48,14 @@ func TestWorkersOfSlots(t *testing.T) {
 			[]classad.Ad{slot("tag/0", nil)},
 			[]corral.Worker{base},
 		},
+		"on slow hosts": {
+			[]classad.Ad{slot("tag/0", classad.Ad{"CorralSiteSpeed": 0.5})},
+			[]corral.Worker{worker(func(w *corral.Worker) { w.Speed = 0.5 })},
+		},
+		"on hosts of speed 1": {
+			[]classad.Ad{slot("tag/0", classad.Ad{"CorralSiteSpeed": 1.0})},
+			[]corral.Worker{base},
+		},
 		"two static slots, one busy": {
 			[]classad.Ad{slot("tag/0", nil), slot("tag/0", busy)},
 			[]corral.Worker{worker(func(w *corral.Worker) { w.CPUs, w.MemoryMiB, w.DiskMiB, w.RunningTasks = 2, 200, 6, 1 })},

@@ -201,8 +201,8 @@ func (w *World) dialled(j WorkerJob) bool {
 type host struct {
 	id    string
 	free  corral.Resources
-	left  time.Duration
-	waits bool // a worker job already waits on the host
+	left  time.Duration // for the longest estimate of a task
+	waits bool          // a worker job already waits on the host
 }
 
 // hosts returns the glideins with free resources. HTCondor reports the resources that no job uses; resources of worker
@@ -217,7 +217,7 @@ func (w *World) hosts(now time.Time) (hosts []host) {
 		if w.clearing(g.ID) {
 			continue
 		}
-		h := host{id: g.ID, free: g.Free(), left: left}
+		h := host{id: g.ID, free: g.Free(), left: g.Speed.Within(left)}
 		var used corral.Resources
 		for _, j := range w.Jobs {
 			if j.Glidein != g.ID || j.State == Held || j.State == Parked {
@@ -287,7 +287,7 @@ func (w *World) retirements(now time.Time) (orders []Order) {
 		}
 	}
 	for _, g := range w.Glideins {
-		if !g.Connected || g.Draining || !need.FitIn(g.Resources()) || need.Time > g.EndsAt.Sub(now) {
+		if !g.Connected || g.Draining || !need.FitIn(g.Resources()) || need.Time > g.Speed.Within(g.EndsAt.Sub(now)) {
 			continue
 		}
 		for _, j := range w.Jobs {

@@ -81,6 +81,8 @@ func TestDecide(t *testing.T) {
 	fed.MemoryMiB = 2000
 	long := waiting(1, 1)
 	long[0].Needs.Time = 2 * time.Hour
+	slow, half := a, waiting(1, 1)
+	slow.Speed, half[0].Needs.Time = 0.5, 40*time.Minute
 	for name, tt := range map[string]struct {
 		world World
 		want  string
@@ -95,6 +97,7 @@ func TestDecide(t *testing.T) {
 		"memory that a worker job has, before HTCondor says so": {World{Runs: 1, Waiting: hungry, Glideins: []corral.Worker{a},
 			Jobs: []WorkerJob{fed}, Workers: []corral.Worker{dialled(1, "a", 1)}}, ""},
 		"longer than any glidein": {World{Runs: 1, Waiting: long, Glideins: all}, ""},
+		"longer than a slow one":  {World{Runs: 1, Waiting: half, Glideins: []corral.Worker{slow, b}}, "start 1 on b"},
 		"others' jobs run there":  {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{glidein("a", 4, 1)}}, "start 1 on a"},
 		"it drains":               {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{draining}}, ""},
 		"it ends":                 {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{ending}}, ""},

@@ -13,14 +13,14 @@ import (
 // startUp is the maximum time from a pilot's start until its workers can accept tasks.
 const startUp = time.Second
 
-// Longest returns the longest task estimate that a new worker accepts if it has to leave after endsIn.
+// Longest returns the longest task that a new worker accepts if it has to leave after endsIn.
 func Longest(endsIn time.Duration) time.Duration {
 	return matching.CutAfter(endsIn) - execution.StartMargin
 }
 
-// ToCome returns the longest task estimate that a future worker of g may accept, whether the worker belongs to a live
-// attempt or to an attempt that may follow; ok is false if no worker is expected. present is the number of registered
-// cpus of each attempt.
+// ToCome returns the longest task that a future worker of g may accept, in time at its speed, whether the worker
+// belongs to a live attempt or to an attempt that may follow; ok is false if no worker is expected. present is the
+// number of registered cpus of each attempt.
 func ToCome(g *corral.Glidein, present map[corral.JobID]int, now time.Time) (left time.Duration, ok bool) {
 	if g.State.Terminal() || g.Asked != corral.AskNothing {
 		return 0, false

@@ -23,6 +23,7 @@ type Capacity struct {
 	GPUs      int           // likewise
 	DiskMiB   int           // likewise; corral.Unlimited if it is requested
 	Left      time.Duration // present: time until it leaves; requested: walltime without the reserve
+	Speed     corral.Speed  // of its host
 }
 
 // CapacityOf returns the capacity of a worker that has registered. A draining or disconnected worker offers nothing,
@@ -30,15 +31,16 @@ type Capacity struct {
 func CapacityOf(w corral.Worker, now time.Time) Capacity {
 	c := Capacity{Worker: w.ID}
 	if w.Connected && !w.Draining {
-		c = Offering(w.Resources(), w.EndsAt.Sub(now)-StartMargin)
+		c = Offering(w.Resources(), w.EndsAt.Sub(now)-StartMargin, w.Speed)
 		c.Worker = w.ID
 	}
 	return c
 }
 
-// Offering returns the capacity of a worker on a host with these resources, with the given time left.
-func Offering(host corral.Resources, left time.Duration) Capacity {
-	return Capacity{CPUs: host.CPUs, MemoryMiB: host.MemoryMiB, GPUs: host.GPUs, DiskMiB: host.DiskMiB, Left: left}
+// Offering returns the capacity of a worker on a host with these resources and this speed, with the given time left.
+func Offering(host corral.Resources, left time.Duration, speed corral.Speed) Capacity {
+	return Capacity{CPUs: host.CPUs, MemoryMiB: host.MemoryMiB, GPUs: host.GPUs, DiskMiB: host.DiskMiB, Left: left,
+		Speed: speed}
 }
 
 // fits reports whether a worker of this capacity could take a job that needs n.
@@ -49,7 +51,8 @@ func (c Capacity) fits(n need) bool {
 
 // need returns the largest need that a worker of this capacity can meet.
 func (c Capacity) need() need {
-	return need{corral.Resources{CPUs: c.CPUs, MemoryMiB: c.MemoryMiB, GPUs: c.GPUs, DiskMiB: c.DiskMiB}, c.Left}
+	return need{corral.Resources{CPUs: c.CPUs, MemoryMiB: c.MemoryMiB, GPUs: c.GPUs, DiskMiB: c.DiskMiB},
+		c.Speed.Within(c.Left)}
 }
 
 // takes reports whether some worker, present or requested, could take a job that needs n.
@@ -62,7 +65,7 @@ func (o Offer) takes(n need) bool {
 func (o Offer) slack(n need) (longest time.Duration) {
 	for _, c := range o.Capacities {
 		if c.fits(n) {
-			longest = max(longest, c.Left-n.time)
+			longest = max(longest, c.Left-c.Speed.Takes(n.time))
 		}
 	}
 	return longest
@@ -116,8 +119,8 @@ func (o Offer) lack(n need) string {
 		}
 	}
 	if n.time > most.time {
-		return fmt.Sprintf("needs %s; the worker %s that stays longest has %s left",
-			round(n.time), here, round(most.time))
+		return fmt.Sprintf("needs %s; the worker %s that stays longest has %s left%s",
+			round(n.time), here, round(most.time), o.pace())
 	}
 	return fmt.Sprintf("needs %s and %s; no worker %s has all of that together", n.of, round(n.time), here)
 }
@@ -134,6 +137,18 @@ func (o Offer) most() (n need, where string) {
 		}
 	}
 	return n, where
+}
+
+// pace returns a remark if the worker that accepts the longest task is slow: its time left in a sentence is then for
+// fast hosts, as are the needs. There must be a worker.
+func (o Offer) pace() string {
+	longest := slices.MaxFunc(o.Capacities, func(c, d Capacity) int {
+		return cmp.Compare(c.need().time, d.need().time)
+	})
+	if longest.Speed.Factor() < 1 {
+		return " at its speed"
+	}
+	return ""
 }
 
 // round removes insignificant digits, such as the milliseconds of minutes.

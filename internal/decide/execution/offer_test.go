@@ -33,6 +33,7 @@ func TestDistinctTakesTheSame(t *testing.T) {
 			o.Capacities = append(o.Capacities, Capacity{
 				CPUs: number.Draw(t, "cpus"), MemoryMiB: number.Draw(t, "memory"), GPUs: number.Draw(t, "gpus"),
 				DiskMiB: number.Draw(t, "disk"), Left: time.Duration(number.Draw(t, "left")),
+				Speed: rapid.SampledFrom([]corral.Speed{0, 0.5, 1}).Draw(t, "speed"),
 			})
 		}
 		n := need{corral.Resources{
@@ -60,6 +61,7 @@ func TestLack(t *testing.T) {
 	small := CapacityOf(corral.Worker{ID: "s", CPUs: 1, MemoryMiB: 8192, Connected: true, EndsAt: ends}, now)
 	wide := CapacityOf(corral.Worker{ID: "w", CPUs: 8, MemoryMiB: 1024, Connected: true, EndsAt: ends}, now)
 	leaving := CapacityOf(corral.Worker{ID: "l", CPUs: 8, MemoryMiB: 8192, EndsAt: ends, Connected: true, Draining: true}, now)
+	slow := CapacityOf(corral.Worker{ID: "slow", CPUs: 1, MemoryMiB: 8192, Connected: true, EndsAt: ends, Speed: 0.5}, now)
 	of := func(cpus, memory int, time time.Duration) need {
 		return need{corral.Resources{CPUs: cpus, MemoryMiB: memory}, time}
 	}
@@ -82,6 +84,10 @@ func TestLack(t *testing.T) {
 			"needs 2 cpus, 4096 MiB of memory and 1h0m0s; no worker here has all of that together"},
 		{[]Capacity{small}, of(1, 1, 2*time.Hour+400*time.Millisecond),
 			"needs 2h0m0s; the worker here that stays longest has 1h0m0s left"},
+		{[]Capacity{slow}, of(1, 1, 50*time.Minute),
+			"needs 50m0s; the worker here that stays longest has 30m0s left at its speed"},
+		{[]Capacity{slow, {Worker: "fast", CPUs: 1, MemoryMiB: 1, Left: 40 * time.Minute}}, of(1, 1, 50*time.Minute),
+			"needs 50m0s; the worker here that stays longest has 40m0s left"},
 		{[]Capacity{{CPUs: 1, MemoryMiB: 1, Left: 1234*time.Millisecond + 400*time.Microsecond}}, of(1, 1, 9*time.Second),
 			"needs 9s; the worker requested that stays longest has 1.234s left"},
 	}
@@ -102,12 +108,15 @@ func TestLack(t *testing.T) {
 // A misfit can arise only when the worker with the most time left for a job has too little.
 func TestSlack(t *testing.T) {
 	t.Parallel()
-	o := Offer{Capacities: []Capacity{{CPUs: 1, Left: time.Minute}, {CPUs: 1, Left: time.Hour}, {CPUs: 4, Left: 20 * time.Minute}}}
+	o := Offer{Capacities: []Capacity{{CPUs: 1, Left: time.Minute}, {CPUs: 1, Left: time.Hour}, {CPUs: 4, Left: 20 * time.Minute},
+		{GPUs: 1, Left: time.Hour, Speed: 0.5}}}
 	for n, want := range map[need]time.Duration{
 		{corral.Resources{CPUs: 1}, 10 * time.Second}: time.Hour - 10*time.Second,
 		{corral.Resources{CPUs: 2}, 10 * time.Minute}: 10 * time.Minute,
 		{corral.Resources{CPUs: 1}, time.Hour}:        0,
 		{corral.Resources{CPUs: 8}, time.Second}:      0,
+		{corral.Resources{GPUs: 1}, 10 * time.Minute}: 40 * time.Minute,
+		{corral.Resources{GPUs: 1}, 40 * time.Minute}: 0,
 	} {
 		if got := o.slack(n); got != want {
 			t.Errorf("slack of %+v = %s, want %s", n, got, want)

@@ -3,18 +3,18 @@
 // it with virtual time, and both obtain the same decisions. The package is not safe for concurrent use.
 //
 // A Job specifies the needs to be matched: cpus, memory, gpus, disk, an estimate of its time, and a priority. A Slot
-// represents a worker: its resources, the jobs that are believed to run on it, and the jobs that wait there. A Run is a
-// group of jobs with a common pace, which indicates how reliable their estimates are. A Matcher holds the queue and the
-// open slots, and assigns jobs to slots.
+// represents a worker: its resources, the speed of its host, by which the estimates of jobs are divided there, the jobs
+// that are believed to run on it, and the jobs that wait there. A Run is a group of jobs with a common pace, which
+// indicates how reliable their estimates are. A Matcher holds the queue and the open slots, and assigns jobs to slots.
 //
 // # The rule
 //
-// The rule is first fit in the queue's order: highest class and priority first, then first come, first served. A
-// slot takes the first queued job that fits into its free resources and whose estimated time, plus StartMargin for
-// starting a process, ends before the worker stops. The slots that end first are filled first: a short job should
-// not take a slot that a long job needs. Among slots that end together, the one with the least free resources is
-// filled first, so that big jobs find the others; then the one with the lowest ID. This rule alone would put big
-// jobs and short jobs at a disadvantage, so three mechanisms are added:
+// The rule is first fit in the queue's order: highest class and priority first, then first come, first served. A slot
+// takes the first queued job that fits into its free resources and whose estimated time at the slot's speed, plus
+// StartMargin for starting a process, ends before the worker stops. The slots that end first are filled first: a short
+// job should not take a slot that a long job needs. Among slots that end together, the one with the least free
+// resources is filled first, so that big jobs find the others; then the fastest one; then the one with the lowest ID.
+// This rule alone would put big jobs and short jobs at a disadvantage, so three mechanisms are added:
 //
 //   - Overtaking. If a job does not fit, smaller jobs behind it may overtake it, so that a big job leaves no worker
 //     idle. When a job has been overtaken for overtakenLong, one slot that could hold it is kept free for it: the slot

@@ -9,7 +9,8 @@ import (
 // Resources are the needs of a job, or the capacity of a slot.
 type Resources struct {
 	corral.Resources
-	Time time.Duration // a job's estimate, or the longest estimate that a slot can take
+	// Time is a job's estimate, on hosts of speed 1, or the longest estimate that a slot can take at its speed.
+	Time time.Duration
 }
 
 // holds reports whether a job with these needs fits into r. It is called for each bucket of the queue, so its
@@ -74,13 +75,15 @@ type Run[T any] struct {
 // paceKeeps is the factor by which an observation reduces the sums, so that about the last 64 observations count.
 const paceKeeps = 1 - 1.0/64
 
-// Observe records the actual and the estimated time of a job, or of one task of a job.
-func (r *Run[T]) Observe(actual, estimated time.Duration) {
-	r.actual = paceKeeps*r.actual + max(0, actual.Seconds())
+// Observe records the estimated time of a job, or of one task of a job, and its actual time on a host with the given
+// speed. The pace is for hosts of speed 1, so that a slow host is not taken for a wrong estimate.
+func (r *Run[T]) Observe(actual, estimated time.Duration, speed corral.Speed) {
+	r.actual = paceKeeps*r.actual + max(0, actual.Seconds())*speed.Factor()
 	r.estimated = paceKeeps*r.estimated + estimated.Seconds()
 }
 
-// expect returns the expected duration of the job: its estimate, corrected by the observations so far.
+// expect returns the expected duration of the job on a host of speed 1: its estimate, corrected by the observations so
+// far.
 func (j *Job[T]) expect() time.Duration {
 	if r := j.Run; r != nil && r.estimated > 0 {
 		return time.Duration(float64(j.Needs.Time) * r.actual / r.estimated)

@@ -15,24 +15,27 @@ func TestPace(t *testing.T) {
 	type seen struct {
 		times             int
 		actual, estimated time.Duration
+		speed             corral.Speed
 	}
 	for name, c := range map[string]struct {
 		seen []seen
 		want float64 // expected duration of a job with an estimate of a second, in seconds
 	}{
 		"nothing":              {nil, 1},
-		"as estimated":         {[]seen{{500, time.Minute, time.Minute}}, 1},
-		"twice as long":        {[]seen{{500, 2 * time.Second, time.Second}}, 2},
-		"one long, many short": {[]seen{{9, time.Second, time.Second}, {1, 991 * time.Second, 91 * time.Second}}, 10},
-		"later tasks differ":   {[]seen{{2000, time.Second, time.Second}, {64, 11 * time.Second, time.Second}}, 11 - 10/math.E},
-		"long ago":             {[]seen{{2000, 9 * time.Second, time.Second}, {2000, time.Second, time.Second}}, 1},
-		"a clock set back":     {[]seen{{1, time.Second, time.Second}, {1, -time.Hour, time.Second}}, 0.5},
-		"no estimates":         {[]seen{{1, time.Second, 0}}, 1},
+		"as estimated":         {[]seen{{500, time.Minute, time.Minute, 0}}, 1},
+		"twice as long":        {[]seen{{500, 2 * time.Second, time.Second, 0}}, 2},
+		"one long, many short": {[]seen{{9, time.Second, time.Second, 0}, {1, 991 * time.Second, 91 * time.Second, 0}}, 10},
+		"later tasks differ":   {[]seen{{2000, time.Second, time.Second, 0}, {64, 11 * time.Second, time.Second, 0}}, 11 - 10/math.E},
+		"long ago":             {[]seen{{2000, 9 * time.Second, time.Second, 0}, {2000, time.Second, time.Second, 0}}, 1},
+		"a clock set back":     {[]seen{{1, time.Second, time.Second, 0}, {1, -time.Hour, time.Second, 0}}, 0.5},
+		"a slow host":          {[]seen{{500, 2 * time.Second, time.Second, 0.5}}, 1},
+		"slow, and too long":   {[]seen{{250, 4 * time.Second, time.Second, 0.5}, {250, 2 * time.Second, time.Second, 1}}, 2},
+		"no estimates":         {[]seen{{1, time.Second, 0, 0}}, 1},
 	} {
 		var run Run[int]
 		for _, s := range c.seen {
 			for range s.times {
-				run.Observe(s.actual, s.estimated)
+				run.Observe(s.actual, s.estimated, s.speed)
 			}
 		}
 		j := &Job[int]{Run: &run, Needs: Resources{Time: time.Second}}

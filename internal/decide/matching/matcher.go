@@ -166,13 +166,14 @@ func (m *Matcher[T]) Match(now time.Time, only ...*Slot[T]) iter.Seq2[*Slot[T], 
 
 // matchAll fills all slots. Once a slot has been filled, no queued job fits it until the slot changes or another job is
 // queued, unless it is apart. So it visits only the slots that have changed or are apart, and those with room for new
-// jobs; if none fits a slot, none fits the others that end at the same time and have the same free resources.
+// jobs; if none fits a slot, none fits the others that end at the same time and have the same free resources
+// and speed.
 func (m *Matcher[T]) matchAll(now time.Time, yield func(*Slot[T], []T) bool) {
 	m.arrange()
 	share, settled := m.share(), true
 	var after place
 	for m.queue.size > 0 {
-		d := demand{m.queue.fresh > 0, m.queue.least.Resources, now.Add(m.StartMargin + m.queue.least.Time)}
+		d := demand{m.queue.fresh > 0, m.queue.least, now.Add(m.StartMargin)}
 		n := m.root.next(&after, &d)
 		if n == nil {
 			break
@@ -215,14 +216,14 @@ func (m *Matcher[T]) fill(s *Slot[T], now time.Time, share int) []T {
 		take(j)
 	}
 	if s.keptFor == nil {
-		m.prefetch(s, now, s.soon(now, left), share, take)
+		m.prefetch(s, now, left, share, take)
 	}
 	return taken
 }
 
 // next returns the job that the slot should start now, still queued, or nil.
 func (m *Matcher[T]) next(s *Slot[T], now time.Time, left time.Duration) *Job[T] {
-	free, whole := s.free(left), Resources{s.Host, left}
+	free, whole := s.rooms(left)
 	if j := s.keptFor; j != nil {
 		switch {
 		case free.holds(&j.Needs):
@@ -250,7 +251,8 @@ func (m *Matcher[T]) next(s *Slot[T], now time.Time, left time.Duration) *Job[T]
 // prefetch takes jobs that will wait at the slot for resources that will soon be free. It takes more jobs only when
 // half of the waiting jobs have been used up, because a message for each job that ends would cause the round trip that
 // prefetching avoids.
-func (m *Matcher[T]) prefetch(s *Slot[T], now time.Time, soon Resources, share int, take func(*Job[T])) {
+func (m *Matcher[T]) prefetch(s *Slot[T], now time.Time, left time.Duration, share int, take func(*Job[T])) {
+	soon := s.soon(now, left)
 	most := min(prefetchMost, share) * soon.CPUs
 	budget := prefetchWork * time.Duration(soon.CPUs)
 	var work time.Duration // known work that waits at the slot
@@ -265,11 +267,12 @@ func (m *Matcher[T]) prefetch(s *Slot[T], now time.Time, soon Resources, share i
 		if j == nil {
 			return
 		}
-		if work+j.expect() > budget { // short jobs must not overtake the first job in the queue
-			s.blocked = s.unblocked(now, soon.Time-j.Needs.Time)
+		expected := s.expect(j)
+		if work+expected > budget { // short jobs must not overtake the first job in the queue
+			s.blocked = s.unblocked(now, left-prefetchWork-s.Speed.Takes(j.Needs.Time))
 			return
 		}
-		work += j.expect()
+		work += expected
 		take(j)
 	}
 }

@@ -114,7 +114,7 @@ func TestPrefetch(t *testing.T) {
 			t.Parallel()
 			c := newCluster()
 			if tt.took > 0 {
-				c.runs[0].Observe(tt.took, tt.estimate)
+				c.runs[0].Observe(tt.took, tt.estimate, 0)
 			}
 			for range tt.queued {
 				c.push("", 0, 0, needs(1, tt.estimate))

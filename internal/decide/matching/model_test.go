@@ -52,8 +52,14 @@ func (c *cluster) push(name string, run int, priority float64, needs matching.Re
 
 // open opens a slot on a host with 2 GPUs and 1000 MiB of disk.
 func (c *cluster) open(id string, cpus, memory int, lasts time.Duration) *matching.Slot[*job] {
+	return c.openAt(id, cpus, memory, lasts, 0)
+}
+
+// openAt is like open, for a host with the given speed.
+func (c *cluster) openAt(id string, cpus, memory int, lasts time.Duration, speed corral.Speed) *matching.Slot[*job] {
 	s := &matching.Slot[*job]{
 		ID: id, Host: corral.Resources{CPUs: cpus, MemoryMiB: memory, GPUs: 2, DiskMiB: 1000}, EndsAt: c.now.Add(lasts),
+		Speed: speed,
 	}
 	c.slots = append(c.slots, s)
 	c.Open(s)
@@ -99,7 +105,7 @@ func (c *cluster) waiting(s *matching.Slot[*job]) []*job {
 
 // rooms returns the slot's total and free resources.
 func (c *cluster) rooms(s *matching.Slot[*job]) (whole, free matching.Resources) {
-	whole = matching.Resources{Resources: s.Host, Time: s.EndsAt.Sub(c.now) - margin}
+	whole = matching.Resources{Resources: s.Host, Time: s.Speed.Within(s.EndsAt.Sub(c.now) - margin)}
 	free = whole
 	for _, j := range s.Running() {
 		free.Resources = free.Minus(j.Needs.Resources)
@@ -130,10 +136,12 @@ func (c *cluster) anyPush(t *rapid.T) {
 
 func (c *cluster) anyOpen(t *rapid.T) {
 	c.seq++
-	c.open(fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "id"), "/", c.seq), rapid.IntRange(1, 5).Draw(t, "cpus"),
+	c.openAt(fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "id"), "/", c.seq), rapid.IntRange(1, 5).Draw(t, "cpus"),
 		rapid.SampledFrom([]int{500, 1000, 1001, 4000}).Draw(t, "memory"),
-		time.Duration(rapid.IntRange(1, 400).Draw(t, "left"))*time.Second)
+		time.Duration(rapid.IntRange(1, 400).Draw(t, "left"))*time.Second, anySpeed.Draw(t, "speed"))
 }
+
+var anySpeed = rapid.SampledFrom([]corral.Speed{0, 0, 1, 0.5, 0.3})
 
 func (c *cluster) anySlot(t *rapid.T) *matching.Slot[*job] {
 	if len(c.slots) == 0 {
@@ -153,7 +161,7 @@ func (c *cluster) anyEnd(t *rapid.T) {
 	if rapid.Bool().Draw(t, "handed back") {
 		c.restore(j)
 	} else if j.Run != &c.runs[0] { // the estimates of run 0 are believed
-		j.Run.Observe(time.Duration(rapid.IntRange(0, 2000).Draw(t, "took"))*time.Millisecond, j.Needs.Time)
+		j.Run.Observe(time.Duration(rapid.IntRange(0, 2000).Draw(t, "took"))*time.Millisecond, j.Needs.Time, s.Speed)
 	}
 }
 
@@ -232,7 +240,7 @@ func (c *cluster) anyMatch(t *rapid.T) {
 		}
 		waiting := c.waiting(s)
 		budget := 150 * time.Millisecond * time.Duration(s.Host.CPUs)
-		if slices.Contains(waiting, j) && j.Run == &c.runs[0] && j.Needs.Time > budget {
+		if slices.Contains(waiting, j) && j.Run == &c.runs[0] && s.Speed.Takes(j.Needs.Time) > budget {
 			t.Fatalf("a job of %v waits at a worker", j.Needs.Time)
 		}
 		if len(waiting) > 64*s.Host.CPUs {

@@ -10,13 +10,14 @@ import (
 
 // A place is the position of a slot in the order in which slots are filled. The slot that ends first comes first, so
 // that jobs that need much time find the slots that last longer; among slots that end together, the one with the least
-// free resources, so that big jobs find the others.
+// free resources, so that big jobs find the others; then the fastest.
 type place struct {
 	endsAt time.Time
 	free   corral.Resources
-	apart  bool   // the slot may take jobs that another slot with the same endsAt and free would not
-	id     string // of the slot
-	opened int64  // how many slots were opened before; distinguishes equal ids
+	speed  corral.Speed // never 0
+	apart  bool         // the slot may take jobs that another slot with the same endsAt, free and speed would not
+	id     string       // of the slot
+	opened int64        // how many slots were opened before; distinguishes equal ids
 }
 
 func (p *place) compare(q *place) int {
@@ -26,6 +27,9 @@ func (p *place) compare(q *place) int {
 	if p.free != q.free {
 		return cmp.Or(p.free.CPUs-q.free.CPUs, p.free.GPUs-q.free.GPUs, p.free.MemoryMiB-q.free.MemoryMiB,
 			p.free.DiskMiB-q.free.DiskMiB)
+	}
+	if p.speed != q.speed {
+		return cmp.Compare(q.speed, p.speed)
 	}
 	if p.apart != q.apart {
 		if q.apart {
@@ -37,7 +41,9 @@ func (p *place) compare(q *place) int {
 }
 
 // afterEqual returns the place behind all slots that are not apart and take the same jobs as a slot at p.
-func (p place) afterEqual() place { return place{endsAt: p.endsAt, free: p.free, apart: true} }
+func (p place) afterEqual() place {
+	return place{endsAt: p.endsAt, free: p.free, speed: p.speed, apart: true}
+}
 
 // A standing is the part of a slot's state on which the next round of matching depends.
 type standing struct {
@@ -53,7 +59,7 @@ func (s *Slot[T]) standing() standing {
 	if s.in == nil {
 		return standing{}
 	}
-	at := place{s.EndsAt, s.Host.Minus(s.used), s.apart(), s.ID, s.opened}
+	at := place{s.EndsAt, s.Host.Minus(s.used), corral.Speed(s.Speed.Factor()), s.apart(), s.ID, s.opened}
 	return standing{at, at.apart || at.free.CPUs > 0, s.stale, at.apart || s.unkept, s.changes()}
 }
 
@@ -77,25 +83,25 @@ type node[T any] struct {
 // A demand is the least that the new jobs of a queue need.
 type demand struct {
 	any   bool // there are new jobs
-	needs corral.Resources
-	until time.Time // the end of a slot that is left in time
+	needs Resources
+	from  time.Time // when they start
 }
 
-// calls reports whether a slot below n may take jobs.
-func (d *demand) calls(look bool, free *corral.Resources, latest time.Time) bool {
-	return look || d.any && d.needs.FitIn(*free) && !latest.Before(d.until)
+// calls reports whether a slot with the given speed, or one of several slots none of which is faster, may take jobs.
+func (d *demand) calls(look bool, free *corral.Resources, latest time.Time, speed corral.Speed) bool {
+	return look || d.any && d.needs.FitIn(*free) && latest.Sub(d.from) >= speed.Takes(d.needs.Time)
 }
 
 // next returns the first slot behind a place at or below n that may take jobs, or nil.
 func (n *node[T]) next(after *place, d *demand) *node[T] {
-	if n == nil || !d.calls(n.look, &n.most, n.latest) {
+	if n == nil || !d.calls(n.look, &n.most, n.latest, 1) {
 		return nil
 	}
 	if after.compare(&n.was.at) < 0 {
 		if found := n.left.next(after, d); found != nil {
 			return found
 		}
-		if d.calls(n.was.at.apart || n.was.stale, &n.was.at.free, n.was.at.endsAt) {
+		if d.calls(n.was.at.apart || n.was.stale, &n.was.at.free, n.was.at.endsAt, n.was.at.speed) {
 			return n
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // Of the slots in which a job fits, it takes the one that ends first, then the one with the least free resources, then
-// the one with the lowest id, however the slots came to their state.
+// the fastest one, then the one with the lowest id, however the slots came to their state.
 func TestChoiceOfASlot(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -41,9 +41,9 @@ func TestChoiceOfASlot(t *testing.T) {
 
 func (c *cluster) anySlotAlike(t *rapid.T) {
 	c.seq++
-	s := c.open(fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "id"), "/", c.seq), rapid.IntRange(1, 4).Draw(t, "cpus"),
+	s := c.openAt(fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "id"), "/", c.seq), rapid.IntRange(1, 4).Draw(t, "cpus"),
 		rapid.SampledFrom([]int{1000, 2000}).Draw(t, "memory"),
-		time.Duration(rapid.IntRange(1, 3).Draw(t, "hours"))*time.Hour)
+		time.Duration(rapid.IntRange(1, 3).Draw(t, "hours"))*time.Hour, anySpeed.Draw(t, "speed"))
 	if rapid.Bool().Draw(t, "without gpus") {
 		c.Close(s)
 		s.Host.GPUs = 0
@@ -71,7 +71,7 @@ func (c *cluster) naive(j *job) (best *matching.Slot[*job]) {
 		}
 		a, b := s.Free(), best.Free()
 		if cmp.Or(s.EndsAt.Compare(best.EndsAt), a.CPUs-b.CPUs, a.GPUs-b.GPUs, a.MemoryMiB-b.MemoryMiB,
-			a.DiskMiB-b.DiskMiB, cmp.Compare(s.ID, best.ID)) < 0 {
+			a.DiskMiB-b.DiskMiB, cmp.Compare(best.Speed.Factor(), s.Speed.Factor()), cmp.Compare(s.ID, best.ID)) < 0 {
 			best = s
 		}
 	}
@@ -95,7 +95,7 @@ func TestMatchingSkipsNoSlotThatMayTakeJobs(t *testing.T) {
 			"open": func(t *rapid.T) {
 				c.anyOpen(t)
 				s := c.slots[len(c.slots)-1]
-				all.open(s.ID, s.Host.CPUs, s.Host.MemoryMiB, s.EndsAt.Sub(c.now))
+				all.openAt(s.ID, s.Host.CPUs, s.Host.MemoryMiB, s.EndsAt.Sub(c.now), s.Speed)
 			},
 			"push": func(t *rapid.T) {
 				c.anyPush(t)
@@ -118,7 +118,7 @@ func TestMatchingSkipsNoSlotThatMayTakeJobs(t *testing.T) {
 					if c.free(s, j); back {
 						c.restore(j)
 					} else {
-						j.Run.Observe(took, j.Needs.Time)
+						j.Run.Observe(took, j.Needs.Time, s.Speed)
 					}
 					if only {
 						c.matchOf(s)

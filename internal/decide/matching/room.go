@@ -13,6 +13,7 @@ import (
 type Room struct {
 	Host  corral.Resources // total resources for jobs
 	CutAt time.Time        // when running jobs are killed
+	Speed corral.Speed     // of the worker's host
 
 	used corral.Resources // resources used by running jobs
 }
@@ -38,7 +39,9 @@ func (r *Room) Judge(now time.Time, needs Resources) Verdict {
 }
 
 // Late reports whether a job with this estimate would be cut if it began now.
-func (r *Room) Late(now time.Time, estimate time.Duration) bool { return r.CutAt.Sub(now) < estimate }
+func (r *Room) Late(now time.Time, estimate time.Duration) bool {
+	return r.CutAt.Sub(now) < r.Speed.Takes(estimate)
+}
 
 // Take books a running job.
 func (r *Room) Take(needs Resources) { r.used = r.used.Plus(needs.Resources) }

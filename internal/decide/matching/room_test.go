@@ -20,24 +20,28 @@ func TestRoom(t *testing.T) {
 	gpu.GPUs, disk.DiskMiB = 1, 60
 	for _, tt := range []struct {
 		name  string
+		speed corral.Speed
 		runs  Resources
 		first Resources
 		want  Verdict
 	}{
-		{"nothing runs", Resources{}, needs(2, 100, time.Minute), Start},
-		{"there is room beside what runs", needs(1, 50, 0), needs(1, 50, time.Minute), Start},
-		{"cpus are short", needs(2, 10, 0), needs(1, 10, time.Minute), Keep},
-		{"memory is short", needs(1, 90, 0), needs(1, 20, time.Minute), Keep},
-		{"gpus are short", gpu, gpu, Keep},
-		{"disk is short", disk, disk, Keep},
-		{"there is room beside what needs something else", gpu, disk, Start},
-		{"larger than the machine, which is empty", Resources{}, needs(3, 100, time.Minute), Start},
-		{"time just suffices", Resources{}, needs(1, 1, time.Hour), Start},
-		{"time is short", Resources{}, needs(1, 1, time.Hour+1), Return},
-		{"time is short, and so is room", needs(2, 1, 0), needs(1, 1, time.Hour+1), Keep},
+		{"nothing runs", 0, Resources{}, needs(2, 100, time.Minute), Start},
+		{"there is room beside what runs", 0, needs(1, 50, 0), needs(1, 50, time.Minute), Start},
+		{"cpus are short", 0, needs(2, 10, 0), needs(1, 10, time.Minute), Keep},
+		{"memory is short", 0, needs(1, 90, 0), needs(1, 20, time.Minute), Keep},
+		{"gpus are short", 0, gpu, gpu, Keep},
+		{"disk is short", 0, disk, disk, Keep},
+		{"there is room beside what needs something else", 0, gpu, disk, Start},
+		{"larger than the machine, which is empty", 0, Resources{}, needs(3, 100, time.Minute), Start},
+		{"time just suffices", 0, Resources{}, needs(1, 1, time.Hour), Start},
+		{"time is short", 0, Resources{}, needs(1, 1, time.Hour+1), Return},
+		{"time is short, and so is room", 0, needs(2, 1, 0), needs(1, 1, time.Hour+1), Keep},
+		{"time just suffices at half the speed", 0.5, Resources{}, needs(1, 1, 30*time.Minute), Start},
+		{"time is short at half the speed", 0.5, Resources{}, needs(1, 1, 30*time.Minute+time.Millisecond), Return},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := Room{Host: corral.Resources{CPUs: 2, MemoryMiB: 100, GPUs: 1, DiskMiB: 100}, CutAt: now.Add(time.Hour)}
+			r := Room{Host: corral.Resources{CPUs: 2, MemoryMiB: 100, GPUs: 1, DiskMiB: 100}, CutAt: now.Add(time.Hour),
+				Speed: tt.speed}
 			r.Take(tt.runs)
 			if got := r.Judge(now, tt.first); got != tt.want {
 				t.Errorf("Judge(%+v) beside %+v = %v, want %v", tt.first, tt.runs, got, tt.want)
@@ -60,6 +64,7 @@ func TestTimeAloneChangesNothingBefore(t *testing.T) {
 			s := &Slot[int]{
 				ID: string(rune('a' + i)), Host: corral.Resources{CPUs: rapid.IntRange(1, 4).Draw(t, "cpus"), MemoryMiB: 100},
 				EndsAt: now.Add(time.Duration(rapid.IntRange(10, 200).Draw(t, "stays")) * time.Second),
+				Speed:  rapid.SampledFrom([]corral.Speed{0, 0.5, 0.3}).Draw(t, "speed"),
 			}
 			slots = append(slots, s)
 			m.Open(s)
@@ -88,7 +93,7 @@ func TestTimeAloneChangesNothingBefore(t *testing.T) {
 				j := rapid.SampledFrom(slices.Sorted(maps.Keys(held))).Draw(t, "ends")
 				s := held[j]
 				delete(held, j)
-				run.Observe(time.Duration(rapid.IntRange(1, 20_000).Draw(t, "took"))*time.Millisecond, jobs[j].Needs.Time)
+				run.Observe(time.Duration(rapid.IntRange(1, 20_000).Draw(t, "took"))*time.Millisecond, jobs[j].Needs.Time, s.Speed)
 				s.Release(jobs[j], now)
 				match(s)
 			}

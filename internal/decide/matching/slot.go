@@ -25,6 +25,7 @@ type Slot[T any] struct {
 	ID     string           // of slots with the same end and free resources, the one with the lowest ID is filled first
 	Host   corral.Resources // the worker's total resources for jobs
 	EndsAt time.Time        // when the worker stops running jobs
+	Speed  corral.Speed     // of the worker's host
 
 	in      *Matcher[T] // nil: closed
 	opened  int64       // number of the slot among those that were opened
@@ -44,11 +45,19 @@ type Slot[T any] struct {
 type held[T any] struct {
 	job      *Job[T]
 	begun    time.Time     // when the job started, as far as is known, or began to wait
-	expected time.Duration // expected duration when the slot received it
+	expected time.Duration // expected duration on the slot, when the slot received it
 }
 
 // short reports whether the job was expected to end so soon that others may wait behind it.
 func (h held[T]) short() bool { return h.expected <= prefetchWork }
+
+// expect returns the expected duration of a job on the slot.
+func (s *Slot[T]) expect(j *Job[T]) time.Duration {
+	if s.Speed == 0 {
+		return j.expect()
+	}
+	return time.Duration(float64(j.expect()) / float64(s.Speed))
+}
 
 // Free returns the resources that no job uses.
 func (s *Slot[T]) Free() corral.Resources { return s.Host.Minus(s.used).Most(corral.Resources{}) }
@@ -93,10 +102,10 @@ func values[T any](jobs []held[T]) []T {
 func (s *Slot[T]) Reset(now time.Time, running, waiting []*Job[T]) {
 	s.running, s.waiting, s.short, s.used = nil, nil, 0, corral.Resources{}
 	for _, j := range running {
-		s.start(held[T]{j, now, j.expect()})
+		s.start(held[T]{j, now, s.expect(j)})
 	}
 	for _, j := range waiting {
-		s.waiting = append(s.waiting, held[T]{j, now, j.expect()})
+		s.waiting = append(s.waiting, held[T]{j, now, s.expect(j)})
 	}
 	s.advance(now)
 }
@@ -123,7 +132,7 @@ func (s *Slot[T]) Release(j *Job[T], now time.Time) {
 
 // add adds a job to the slot: the job starts if it fits and no other job waits before it.
 func (s *Slot[T]) add(j *Job[T], now time.Time) {
-	s.waiting = append(s.waiting, held[T]{j, now, j.expect()})
+	s.waiting = append(s.waiting, held[T]{j, now, s.expect(j)})
 	s.advance(now)
 }
 
@@ -149,15 +158,17 @@ func (s *Slot[T]) start(h held[T]) {
 	s.used = s.used.Plus(h.job.Needs.Resources)
 }
 
-// free returns the slot's room for a job that starts at once.
-func (s *Slot[T]) free(left time.Duration) Resources {
-	return Resources{s.Host.Minus(s.used), left}
+// rooms returns the slot's room for a job that starts at once, and its room if it had no jobs. Jobs may use the slot
+// for the time left.
+func (s *Slot[T]) rooms(left time.Duration) (free, whole Resources) {
+	longest := s.Speed.Within(left)
+	return Resources{s.Host.Minus(s.used), longest}, Resources{s.Host, longest}
 }
 
 // soon returns the slot's room for a job that waits there: all resources of the slot except those used by jobs that
 // will not end soon, namely jobs that were expected to take long or have already taken long.
 func (s *Slot[T]) soon(now time.Time, left time.Duration) Resources {
-	r := Resources{s.Host, left - prefetchWork}
+	r := Resources{s.Host, s.Speed.Within(left - prefetchWork)}
 	for _, h := range s.running {
 		if !h.short() || now.Sub(h.begun) > 2*prefetchWork {
 			r.Resources = r.Minus(h.job.Needs.Resources)
@@ -191,7 +202,7 @@ func (s *Slot[T]) changes() time.Time {
 		sooner(s.waiting[0].begun.Add(RecallAfter))
 	}
 	if j := s.keptFor; j != nil {
-		sooner(s.EndsAt.Add(1 - s.in.StartMargin - j.Needs.Time))
+		sooner(s.EndsAt.Add(1 - s.in.StartMargin - s.Speed.Takes(j.Needs.Time)))
 	}
 	return at
 }

@@ -32,7 +32,7 @@ func TestTranscripts(t *testing.T) {
 
 // command does one of:
 //
-//	slot ID [cpus=1] [memory=1000] [lasts=1h]   a worker comes, with 2 GPUs and 1000 MiB of disk
+//	slot ID [cpus=1] [memory=1000] [lasts=1h] [speed=1]   a worker comes, with 2 GPUs and 1000 MiB of disk
 //	push NAME [cpus=1] [memory=100] [gpus=0] [disk=0] [estimate=1m] [priority=0] [count=1]
 //	match                                       all slots
 //	release NAME [took=TIME]                    a job ends; with took, its run learns from it
@@ -43,13 +43,13 @@ func TestTranscripts(t *testing.T) {
 // command.
 func (c *cluster) command(t *testing.T, d *datadriven.TestData) string {
 	cpus, memory, gpus, disk, estimate, priority, count := 1, 100, 0, 0, "1m", 0.0, 1
-	lasts, now, took := "1h", c.now.Sub(start).String(), ""
+	lasts, now, took, speed := "1h", c.now.Sub(start).String(), "", 1.0
 	if d.Cmd == "slot" {
 		memory = 1000
 	}
 	for key, to := range map[string]any{
 		"cpus": &cpus, "memory": &memory, "gpus": &gpus, "disk": &disk, "estimate": &estimate, "priority": &priority, "count": &count,
-		"lasts": &lasts, "now": &now, "took": &took,
+		"lasts": &lasts, "now": &now, "took": &took, "speed": &speed,
 	} {
 		d.MaybeScanArgs(t, key, to)
 	}
@@ -60,7 +60,7 @@ func (c *cluster) command(t *testing.T, d *datadriven.TestData) string {
 	}
 	switch d.Cmd {
 	case "slot":
-		c.open(name, cpus, memory, duration(t, lasts))
+		c.openAt(name, cpus, memory, duration(t, lasts), corral.Speed(speed))
 		return "ok"
 	case "push":
 		for i := range count {
@@ -98,7 +98,7 @@ func (c *cluster) end(t *testing.T, name, took string) {
 			j := jobs[i]
 			c.free(s, j)
 			if took != "" {
-				j.Run.Observe(duration(t, took), j.Needs.Time)
+				j.Run.Observe(duration(t, took), j.Needs.Time, s.Speed)
 			}
 			return
 		}

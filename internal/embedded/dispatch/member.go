@@ -168,7 +168,7 @@ func (d *Dispatcher) register(
 		about.RegisteredAt = now
 	}
 	m.about, m.conn = about, c
-	m.slot.Host, m.slot.EndsAt = about.Resources(), about.EndsAt
+	m.slot.Host, m.slot.EndsAt, m.slot.Speed = about.Resources(), about.EndsAt, about.Speed
 	s := &session{d, m, c}
 	s.reconcileLocked(held, now)
 	m.instance = instance

@@ -60,7 +60,7 @@ func (s *session) settleLocked(r *wire.Report, now time.Time) (e *entry, drop bo
 		return nil, true
 	}
 	if f := d.feeds[r.Key.Run]; f != nil && (r.Status == execution.Done || r.Status == execution.Failed) {
-		f.jobs.Observe(r.EndedAt.Sub(r.StartedAt), e.taskEstimate(r.Index))
+		f.jobs.Observe(r.EndedAt.Sub(r.StartedAt), e.taskEstimate(r.Index), m.slot.Speed)
 	}
 	if e.complete(received) {
 		m.slot.Release(&e.match, now)

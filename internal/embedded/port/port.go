@@ -279,6 +279,6 @@ func (a Admission) worker(h *wire.Hello, began time.Time) corral.Worker {
 	return corral.Worker{
 		ID: h.ID, Cluster: a.Cluster, Glidein: a.Glidein, Attempt: a.Attempt, Host: h.Host, PID: h.PID,
 		CPUs: h.CPUs, MemoryMiB: h.MemoryMiB, GPUs: h.GPUs, DiskMiB: h.DiskMiB,
-		EndsAt: began.Add(time.Duration(h.LeftMS) * time.Millisecond),
+		EndsAt: began.Add(time.Duration(h.LeftMS) * time.Millisecond), Speed: h.Speed,
 	}
 }

@@ -141,6 +141,8 @@ type Hello struct {
 	GPUs      int    `json:"gpus,omitempty"`
 	DiskMiB   int    `json:"disk_mib,omitempty"`
 	LeftMS    int64  `json:"left_ms,omitempty"` // time until it stops running tasks
+
+	Speed corral.Speed `json:"speed,omitempty"` // of its host, according to its order
 }
 
 // Terms are the limits on silence that a dispatcher announces to its clients.
@@ -263,7 +265,7 @@ func (h *Hello) trouble() string {
 	case !strings.HasPrefix(h.ID, h.Tag+"/") && !strings.HasPrefix(h.ID, h.Holder+onHolder) || h.Instance == "":
 		return "a worker without an instance, or with an id that does not start with its tag"
 	case h.CPUs < 1 || h.CPUs > 1<<16 || min(h.MemoryMiB, h.GPUs, h.DiskMiB) < 0 || h.GPUs > 1<<16,
-		h.LeftMS < 0 || h.LeftMS > int64(maxLeft/time.Millisecond):
+		h.LeftMS < 0 || h.LeftMS > int64(maxLeft/time.Millisecond), !h.Speed.Valid():
 		return "a worker with impossible resources"
 	}
 	return ""

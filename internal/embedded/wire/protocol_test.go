@@ -23,6 +23,21 @@ var goodHello = &Hello{
 	Holder: "pilot", CPUs: 1, MemoryMiB: 1, LeftMS: 1000,
 }
 
+var slowHello = func() *Hello { h := *goodHello; h.Speed = 0.5; return &h }()
+
+// A worker on slow hosts says so; older workers do not name a speed.
+func TestSpeedInAHello(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]corral.Speed{"": 0, `,"speed":0.5`: 0.5, `,"speed":1`: 1, `,"speed":1.5`: -1,
+		`,"speed":-0.5`: -1} {
+		m, err := decode([]byte(`{"type":"hello","hello":{"version":3,"role":"worker","tag":"tag","token":"t","id":"tag/0",` +
+			`"instance":"i","holder":"p","host":"","pid":1,"cpus":1` + text + `}}`))
+		if (err != nil) != (want < 0) || err == nil && m.Hello.Speed != want {
+			t.Errorf("a hello with %q: %+v, %v", text, m, err)
+		}
+	}
+}
+
 // job is a job with one task that runs a shell command.
 func job(seq int64, line string) execution.Job {
 	return execution.Job{Run: 1, Seq: seq, Dir: "/d", CPUs: 1, MemoryMiB: 100, Tasks: []execution.Task{{
@@ -76,6 +91,7 @@ func TestEncodeAssignCutsBatches(t *testing.T) {
 func FuzzFrames(f *testing.F) {
 	for _, m := range []Message{
 		{Type: TypeHello, Hello: goodHello},
+		{Type: TypeHello, Hello: slowHello},
 		{Type: TypeWelcome, Welcome: &Welcome{Now: time.Unix(1, 0), LeaseMS: 1, HeartbeatMS: 1}},
 		{Type: TypeHeld, Held: []HeldJob{{execution.Key{Run: 1, Seq: 2}, true, 1, 1, 2, 3}}, Results: []Report{{N: 1, Result: execution.Result{Key: execution.Key{Run: 1, Seq: 2}, Attempt: 1, Status: execution.Done}}}},
 		{Type: TypeAssign, Jobs: []execution.Job{job(1, "x")}},

@@ -40,7 +40,7 @@ func (w *worker) dial(ctx context.Context, role wire.Role) (*wire.Greeting, erro
 		Version: wire.Version, Role: role, Tag: w.cfg.Tag, Token: w.cfg.Token, Secret: w.cfg.Secret, ID: w.cfg.ID,
 		Instance: w.cfg.Instance, Holder: w.cfg.Holder, Host: w.cfg.Host, PID: os.Getpid(),
 		CPUs: w.cfg.CPUs, MemoryMiB: w.cfg.MemoryMiB, GPUs: w.cfg.GPUs, DiskMiB: w.cfg.DiskMiB,
-		LeftMS: max(0, time.Until(w.cutAt).Milliseconds()),
+		LeftMS: max(0, time.Until(w.cutAt).Milliseconds()), Speed: w.cfg.Speed,
 	})
 }
 

@@ -45,6 +45,8 @@ type Config struct {
 	corral.Resources          // limits for its tasks together; the disk is that of Scratch
 	Devices          []string // the GPUs, by the names used in CUDA_VISIBLE_DEVICES
 
+	Speed corral.Speed // of the host, by which the estimates of tasks are divided
+
 	EndsIn  time.Duration // it leaves within this time, counted from the call of Run
 	Scratch string        // a directory used by this worker alone, for its tasks' TMPDIRs; empty: their own directories
 
@@ -132,7 +134,7 @@ func Run(ctx context.Context, lg *slog.Logger, cfg Config) (Reason, error) {
 		lease: lease{began: now}, idle: idleWatch{since: now},
 		jobs: jobs{
 			all:  map[execution.Key]*work{},
-			room: matching.Room{Host: cfg.Resources, CutAt: cutAt}, gpus: cfg.Devices,
+			room: matching.Room{Host: cfg.Resources, CutAt: cutAt, Speed: cfg.Speed}, gpus: cfg.Devices,
 		},
 		results: results{unacked: map[int64]*unacked{}},
 	}

@@ -51,7 +51,7 @@ func offer(o process.Order, now time.Time) condor.GlideinConfig {
 			Measure: time.Duration(len(proc.IDs())) * measureShare,
 		},
 		Fetch:            fetch(self, c.Attached),
-		RuntimeAttribute: "CorralRuntime", PIDAttribute: "CorralPID",
+		RuntimeAttribute: "CorralRuntime", Speed: o.Speed.Factor(), PIDAttribute: "CorralPID",
 		Attributes: classad.Ad{
 			"CorralCluster": c.Cluster, "CorralSite": c.Site,
 			"CorralGlidein": int64(c.Glidein), "CorralAttempt": int64(c.Attempt),
@@ -61,6 +61,7 @@ func offer(o process.Order, now time.Time) condor.GlideinConfig {
 			// The remaining time is computed by each reader of the ad.
 			"CorralEnd": end.Unix(), "CorralTimeLeft": classad.Expr("CorralEnd - time()"), "CorralDraining": false,
 			jobfiles.HomeAttribute: strings.Join(o.Addresses, " "), jobfiles.HomeDigestAttribute: o.CertDigest,
+			jobfiles.SpeedAttribute: o.Speed.Factor(),
 		},
 	}
 }

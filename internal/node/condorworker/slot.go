@@ -24,8 +24,9 @@ type CondorSlot struct {
 	Host   string // for display
 	corral.Resources
 	Ends       time.Time // when the glidein ends; zero if unknown
-	Home       []string  // addresses of corrald's worker port
-	HomeDigest string    // of its certificate
+	Speed      corral.Speed
+	Home       []string // addresses of corrald's worker port
+	HomeDigest string   // of its certificate
 }
 
 // Enter prepares the program of an HTCondor job: it finds the slot, and sets variables that HTCondor omits from a job's
@@ -88,6 +89,10 @@ func slotOf(file string) (s CondorSlot, err error) {
 		}
 		name = strings.TrimSpace(name)
 		switch v := classad.ParseOld(strings.TrimSpace(value)).(type) {
+		case float64:
+			if speed := corral.Speed(v); name == jobfiles.SpeedAttribute && speed.Valid() {
+				s.Speed = speed
+			}
 		case string:
 			if to := texts[name]; to != nil {
 				*to = v

@@ -86,7 +86,7 @@ func config(slot CondorSlot, number int64, now time.Time) (cfg worker.Config, er
 		Resources: corral.Resources{
 			CPUs: max(1, slot.CPUs), MemoryMiB: max(1, slot.MemoryMiB), GPUs: slot.GPUs,
 		},
-		Scratch: filepath.Join(slot.Dir, "tasks"), EndsIn: unbounded, Alone: aloneMost,
+		Scratch: filepath.Join(slot.Dir, "tasks"), Speed: slot.Speed, EndsIn: unbounded, Alone: aloneMost,
 	}
 	if slot.GPUs > 0 {
 		cfg.Devices = nodecheck.GPUs(os.Getenv, slot.GPUs)

@@ -36,7 +36,7 @@ func TestSlotOf(t *testing.T) {
 
 // A slot's ad contains its home's address and its glidein's end; other contents are harmless.
 func FuzzSlot(f *testing.F) {
-	f.Add("CorralWorker = \"g/0\"\nCorralHome = \"unix:/w tls:h:1\"\nCorralHomeDigest = \"d\"\nCorralEnd = 1000\nGPUs = 1\n")
+	f.Add("CorralWorker = \"g/0\"\nCorralHome = \"unix:/w tls:h:1\"\nCorralHomeDigest = \"d\"\nCorralEnd = 1000\nGPUs = 1\nCorralSiteSpeed = 0.5\n")
 	f.Add("Cpus = 1 = 2\n= \"\n\"CorralWorker\"")
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text string) {
@@ -54,12 +54,13 @@ func FuzzSlot(f *testing.F) {
 func TestSlotContainsHomeAddress(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "ad")
-	ad := "CorralWorker = \"g/0\"\nCorralHome = \"unix:/w tls:h:1\"\nCorralHomeDigest = \"d\"\nCorralEnd = 1000\nGPUs = 1\n"
+	ad := "CorralWorker = \"g/0\"\nCorralHome = \"unix:/w tls:h:1\"\nCorralHomeDigest = \"d\"\nCorralEnd = 1000\nGPUs = 1\nCorralSiteSpeed = 0.5\n"
 	if err := os.WriteFile(file, []byte(ad), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s, err := slotOf(file)
-	if err != nil || len(s.Home) != 2 || s.Home[1] != "tls:h:1" || s.HomeDigest != "d" || s.Ends.Unix() != 1000 || s.GPUs != 1 {
+	if err != nil || len(s.Home) != 2 || s.Home[1] != "tls:h:1" || s.HomeDigest != "d" || s.Ends.Unix() != 1000 || s.GPUs != 1 ||
+		s.Speed != 0.5 {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

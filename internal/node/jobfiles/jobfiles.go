@@ -80,6 +80,7 @@ type PilotOrder struct {
 	CertDigest string   `json:"cert_digest,omitempty"` // sha256:HEX of the worker port's certificate
 	// A host is a worker: one on each of the batch job's nodes, or all on this machine.
 	corral.Shape
+	Speed   corral.Speed   `json:"speed,omitempty"`      // of the hosts
 	Idle    corral.Seconds `json:"idle_s,omitempty"`     // 0: never leave because of idleness
 	MinStay corral.Seconds `json:"min_stay_s,omitempty"` // run this long before leaving because of idleness
 	Condor  *Condor        `json:"condor,omitempty"`     // workers join an HTCondor pool; nil: corrald's own

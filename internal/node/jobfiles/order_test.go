@@ -18,6 +18,8 @@ var whole = []Order{
 	{Tag: "corral-pilot-1", Root: "/srv/site", Pilot: &PilotOrder{Token: "t", Addresses: []string{"unix:/run/w"},
 		Shape: corral.Shape{Hosts: 2, CPUs: 1, MemoryMiB: 512, Walltime: corral.Seconds(90 * time.Second)},
 		Idle:  corral.Seconds(time.Second)}},
+	{Tag: "corral-pilot-2", Root: "/srv/site", Pilot: &PilotOrder{Token: "t", Speed: 0.5,
+		Shape: corral.Shape{Hosts: 2, CPUs: 1, MemoryMiB: 512, Walltime: corral.Seconds(90 * time.Second)}}},
 	{Tag: "corral-cleanup-1", Root: "/srv/site", Cleanup: &Cleanup{}},
 }
 

@@ -15,6 +15,9 @@ const (
 	// Attributes of a glidein's ad: the addresses of corrald's worker port, separated by blanks, and the digest of its
 	// certificate.
 	HomeAttribute, HomeDigestAttribute = "CorralHome", "CorralHomeDigest"
+	// SpeedAttribute names the speed of a glidein's hosts in its ad, according to its plan. It is not CorralSpeed,
+	// which the glidein measures.
+	SpeedAttribute = "CorralSiteSpeed"
 )
 
 // A Stream is the information that a worker job has before it is assigned a slot. All other information is in the ad of

@@ -28,7 +28,7 @@ func Worker(ctx context.Context, lg *slog.Logger) error {
 			Tag: o.Tag, Token: o.Token, Secret: o.Secret,
 			Addresses: o.Addresses, CertDigest: o.CertDigest,
 			Resources: corral.Resources{CPUs: o.CPUs, MemoryMiB: o.MemoryMiB, GPUs: len(gpus), DiskMiB: diskMiB},
-			Devices:   gpus, EndsIn: o.EndsIn, Scratch: o.Scratch, Drain: drain,
+			Devices:   gpus, Speed: o.Speed, EndsIn: o.EndsIn, Scratch: o.Scratch, Drain: drain,
 			Registered: func() { out.Say(process.Word{Registered: true}) },
 			Idle:       func(idle time.Duration) { out.Say(process.Word{Idle: &idle}) },
 		})

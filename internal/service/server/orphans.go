@@ -196,7 +196,7 @@ func adopt(tx *store.Tx, site corral.Site, cluster corral.Cluster, o found) (api
 	}
 	p := o.order
 	g, err := admit.Adopt(tx, corral.Glidein{
-		Owner: site.Owner, Site: site.ID, Cluster: cluster.ID, Shape: p.Shape, Idle: p.Idle,
+		Owner: site.Owner, Site: site.ID, Cluster: cluster.ID, Shape: p.Shape, Speed: p.Speed, Idle: p.Idle,
 		MinStay: p.MinStay,
 		Labels:  map[string]string{"adopted": "true"},
 	})

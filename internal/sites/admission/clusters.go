@@ -297,7 +297,7 @@ func (c *Clusters) Offer(ctx context.Context, id corral.ClusterID) (execution.Of
 	}
 	for _, g := range glideins {
 		if left, ok := attempt.ToCome(&g, present, now); ok {
-			offer.Capacities = append(offer.Capacities, execution.Offering(g.Host(), left))
+			offer.Capacities = append(offer.Capacities, execution.Offering(g.Host(), left, g.Speed))
 		}
 	}
 	return offer, nil

@@ -32,7 +32,7 @@ func TestJobsAreDescribed(t *testing.T) {
 	pooled, attached, relayed := glidein, glidein, glidein
 	pooled.ID, pooled.Cluster, pooled.Slots = 8, 2, corral.SlotsStatic
 	attached.ID, attached.Cluster, attached.CCB = 9, 3, []string{"broker:9618"}
-	relayed.ID, relayed.Broker = 10, corral.BrokerRelay
+	relayed.ID, relayed.Broker, relayed.Speed = 10, corral.BrokerRelay, 0.5
 	w := reconcile.World{Site: site, Glideins: []corral.Glidein{glidein, pooled, attached, relayed}, Needs: map[corral.ClusterID]reconcile.Need{
 		2: {Cluster: corral.Cluster{Name: "mine", Collector: "127.0.0.1:9618"}, Package: "htcondor-25.14.1", Version: "25.14.1", Digest: "sha256:b2"},
 		3: {Cluster: corral.Cluster{Name: "theirs", Collector: "cm.example:9618", Attached: true, ScheddAt: "s:9618"}, Package: "htcondor-25.14.1", Version: "25.14.1", Digest: "sha256:b2"},

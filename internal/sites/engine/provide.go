@@ -98,7 +98,7 @@ func describePilot(w reconcile.World, job corral.Job, p provision, s *gridsite.J
 	s.Hosts, s.CPUs, s.GPUs, s.MemoryMiB, s.Walltime = g.Hosts, g.CPUs, g.GPUs, g.MemoryMiB, time.Duration(g.Walltime)
 	o.Pilot = &jobfiles.PilotOrder{
 		Token: string(p.token), Addresses: wayIn(*g, p), CertDigest: p.certDigest,
-		Shape: g.Shape, Idle: g.Idle, MinStay: g.MinStay,
+		Shape: g.Shape, Speed: g.Speed, Idle: g.Idle, MinStay: g.MinStay,
 	}
 	n, ok := w.Needs[g.Cluster]
 	if !ok {

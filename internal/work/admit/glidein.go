@@ -21,6 +21,7 @@ type GlideinRequest struct {
 	Machine corral.SiteQueue // this machine, described as a queue of the batch system fork
 	Labels  []string         // reserved labels that the request may have: none if a user made it
 	Follows Following
+	Speed   corral.Speed // of the site's hosts, for estimates of the plan that requests the glidein
 }
 
 // A Following makes a glidein follow another one. The zero value means that it follows none.
@@ -81,7 +82,7 @@ func ofGlidein(tx *store.Tx, g corral.Glidein, site corral.Site, cluster corral.
 // changes nothing; package scaling uses it to choose sites.
 func Place(p GlideinRequest, now time.Time) (corral.Glidein, error) {
 	g, err := request.Glidein(p.Request, now)
-	g.Owner = p.Owner
+	g.Owner, g.Speed = p.Owner, p.Speed
 	g.Follows, g.FollowsAfter, g.FollowsWait = p.Follows.Glidein, p.Follows.After, p.Follows.Wait
 	if err == nil {
 		err = request.Place(&g, p.Site, p.Cluster, p.Machine)

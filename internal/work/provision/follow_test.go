@@ -28,9 +28,13 @@ func TestPilotsOfAPlanFollowEachOther(t *testing.T) {
 	two.Follows = &first
 	var made []corral.Glidein
 	s.write(func(tx *store.Tx) (err error) {
-		made, err = ask(tx, s.plan, []plan.Pilot{one, two}, asking{at: s.plan.Sites, first: 1, machine: corral.SiteQueue{CPUs: 4, MemoryMiB: 4000}})
+		made, err = ask(tx, s.plan, []plan.Pilot{one, two}, asking{at: s.plan.Sites, first: 1, machine: corral.SiteQueue{CPUs: 4, MemoryMiB: 4000},
+			speed: (&plan.Plan{Evidence: plan.Evidence{Assumed: &plan.Assumed{Speeds: map[string]corral.Speed{"local": 0.5}}}}).SpeedAt})
 		return err
 	})
+	if made[0].Speed != 0.5 {
+		t.Errorf("the speed of glidein %d is %v, want that of its plan, 0.5", made[0].ID, made[0].Speed)
+	}
 	if made[0].Follows != 0 || made[1].Follows != made[0].ID || made[1].FollowsAfter != corral.Seconds(22*time.Hour) {
 		t.Fatalf("glidein %d follows %d after %s", made[1].ID, made[1].Follows, made[1].FollowsAfter)
 	}
@@ -64,7 +68,7 @@ func TestPilotFollowsOnlyAnEarlierOne(t *testing.T) {
 			Shape:   corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)},
 			Follows: &k}
 		err := storetest.All(s.db).Write(t.Context(), "ada", func(tx *store.Tx) error {
-			_, err := ask(tx, s.plan, []plan.Pilot{q}, asking{at: s.plan.Sites, first: 1, machine: corral.SiteQueue{CPUs: 4, MemoryMiB: 4000}})
+			_, err := ask(tx, s.plan, []plan.Pilot{q}, asking{at: s.plan.Sites, speed: new(plan.Plan).SpeedAt, first: 1, machine: corral.SiteQueue{CPUs: 4, MemoryMiB: 4000}})
 			return err
 		})
 		if err == nil || !strings.Contains(err.Error(), "which is not one before it") || len(s.pilots()) != 1 {

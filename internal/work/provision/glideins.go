@@ -39,7 +39,7 @@ func Requests(row corral.Plan, pilots []plan.Pilot, first int) []api.NewGlidein 
 // as for ReadFacts. If a pilot cannot be requested, or a site's balance does not allow all pilots, the transaction must
 // be rolled back.
 func Begin(tx *store.Tx, row corral.Plan, p *plan.Plan, machine corral.SiteQueue) error {
-	_, err := ask(tx, row, onTime(row, p), asking{at: row.Sites, machine: machine})
+	_, err := ask(tx, row, onTime(row, p), asking{at: row.Sites, speed: p.SpeedAt, machine: machine})
 	return err
 }
 
@@ -57,7 +57,8 @@ func onTime(row corral.Plan, p *plan.Plan) []plan.Pilot {
 // asking holds the parameters of a request for pilots, besides the plan.
 type asking struct {
 	at      map[string]corral.SiteID // sites that the pilots name
-	first   int                      // the number of the first pilot
+	speed   func(site string) corral.Speed
+	first   int // the number of the first pilot
 	machine corral.SiteQueue
 	why     string // a suffix for "pilot 1 of plan 2" in the history of each pilot; may be empty
 }
@@ -78,7 +79,7 @@ func ask(tx *store.Tx, row corral.Plan, pilots []plan.Pilot, with asking) (all [
 			return nil, err
 		}
 		p := admit.GlideinRequest{Request: in, Owner: row.Owner, Site: site, Cluster: cluster, Machine: with.machine,
-			Labels: []string{corral.PlanLabel, "pilot", hedging.Label}}
+			Labels: []string{corral.PlanLabel, "pilot", hedging.Label}, Speed: with.speed(in.Site)}
 		if q := pilots[i]; q.Follows != nil {
 			if k := *q.Follows; k < 0 || k >= len(all) {
 				return nil, fmt.Errorf("pilot %d of plan %d follows number %d of these, which is not one before it",

@@ -35,9 +35,10 @@ func present(glideins []corral.Glidein, workers []corral.Worker, ours string, no
 		if !ok || !w.Connected || w.Draining || left <= 0 {
 			continue
 		}
-		p := plan.Present{Site: g.SiteName, Hosts: 1, End: left, Keep: plan.Unbounded, Host: corral.Resources{
+		p := plan.Present{Site: g.SiteName, Hosts: 1, Told: w.Speed, End: left, Keep: plan.Unbounded}
+		p.Host = corral.Resources{
 			CPUs: w.CPUsFree, MemoryMiB: request.OrUnlimited(w.MemoryMiB), GPUs: g.GPUs, DiskMiB: plan.Unlimited,
-		}}
+		}
 		if g.Idle > 0 && w.RunningTasks == 0 {
 			p.Keep = max(time.Duration(g.Idle), stayLeft(g, now))
 		}

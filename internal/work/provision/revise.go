@@ -141,8 +141,8 @@ func (c change) add(pilots []plan.Pilot, machine corral.SiteQueue) (all []corral
 			next = max(next, n+1)
 		}
 	}
-	made, err := ask(c.tx, c.sight.plan, pilots, asking{at: c.sight.at(), first: next, machine: machine,
-		why: fmt.Sprintf(", added by revision %d", c.number)})
+	made, err := ask(c.tx, c.sight.plan, pilots, asking{at: c.sight.at(), speed: c.sight.document.SpeedAt, first: next,
+		machine: machine, why: fmt.Sprintf(", added by revision %d", c.number)})
 	for i, g := range made {
 		all = append(all, corral.PilotChange{Pilot: next + i, Glidein: g.ID, Site: g.SiteName, Hosts: g.Hosts,
 			CPUs: g.CPUs})

@@ -463,7 +463,7 @@ func TestTimesOnSlowHosts(t *testing.T) {
 		return corral.Glidein{SiteName: site, Attempts: []corral.Job{{Tag: tag}}}
 	}
 	s := sight{glideins: []corral.Glidein{at("slow", "a"), at("fast", "b")}, others: []corral.Glidein{at("slow", "c")}}
-	s.document.Assumed = &plan.Assumed{Speeds: map[string]plan.Speed{"slow": 0.5}}
+	s.document.Assumed = &plan.Assumed{Speeds: map[string]corral.Speed{"slow": 0.5}}
 	workers := []string{"a/0", "b/3", "c/0", "gone/0", ""}
 	for _, worker := range workers {
 		s.progress = append(s.progress, execution.Progress{State: corral.TaskDone, Worker: worker, Took: time.Minute})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/workflow/profile"
 )
@@ -64,9 +65,9 @@ func Pace(p *plan.Problem, speeds profile.Speeds) (said []string) {
 		t := &p.Work.Tasks[i]
 		t.Runtime = time.Duration(float64(t.Runtime) / top).Round(time.Millisecond)
 	}
-	speed := func(site string) plan.Speed {
+	speed := func(site string) corral.Speed {
 		if f := factor(site); f < top {
-			return plan.Speed(f / top)
+			return corral.Speed(f / top)
 		}
 		return 0
 	}

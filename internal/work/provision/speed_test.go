@@ -45,26 +45,26 @@ func TestPace(t *testing.T) {
 		most    string
 		sites   []string
 		runtime time.Duration
-		speeds  []plan.Speed
+		speeds  []corral.Speed
 		said    []string
 	}{
 		{"a slower site", map[string]float64{"fast": 10, "slow": 15}, "fast", []string{"fast", "slow"}, reference,
-			[]plan.Speed{0, 0.667}, []string{"at site slow tasks are assumed to need 1.50 × their estimates, as learned " +
+			[]corral.Speed{0, 0.667}, []string{"at site slow tasks are assumed to need 1.50 × their estimates, as learned " +
 				"from 1 kind that ran elsewhere, too"}},
 		{"a faster site", map[string]float64{"fast": 10, "slow": 15}, "slow", []string{"fast", "slow"}, reference * 2 / 3,
-			[]plan.Speed{0, 0.667}, []string{"at site fast tasks are assumed to need 0.67 × their estimates, as learned " +
+			[]corral.Speed{0, 0.667}, []string{"at site fast tasks are assumed to need 0.67 × their estimates, as learned " +
 				"from 1 kind that ran elsewhere, too"}},
 		{"the slow one alone", map[string]float64{"fast": 10, "slow": 15}, "fast", []string{"slow"}, reference * 3 / 2,
-			[]plan.Speed{0}, []string{"at site slow tasks are assumed to need 1.50 × their estimates, as learned from " +
+			[]corral.Speed{0}, []string{"at site slow tasks are assumed to need 1.50 × their estimates, as learned from " +
 				"1 kind that ran elsewhere, too"}},
 		{"a site of which nothing is known", map[string]float64{"fast": 10, "slow": 20}, "slow", []string{"new", "fast"},
-			reference / 2, []plan.Speed{0.5, 0}, []string{"at site fast tasks are assumed to need 0.50 × their estimates, " +
+			reference / 2, []corral.Speed{0.5, 0}, []string{"at site fast tasks are assumed to need 0.50 × their estimates, " +
 				"as learned from 1 kind that ran elsewhere, too"}},
 		{"the fast one alone", map[string]float64{"fast": 10, "slow": 15}, "fast", []string{"fast"}, reference,
-			[]plan.Speed{0}, nil},
+			[]corral.Speed{0}, nil},
 		{"as fast as chance has it", map[string]float64{"a": 10, "b": 10.5}, "a", []string{"a", "b"}, reference,
-			[]plan.Speed{0, 0}, nil},
-		{"other sites", map[string]float64{"a": 10, "b": 20}, "a", []string{"c"}, reference, []plan.Speed{0}, nil},
+			[]corral.Speed{0, 0}, nil},
+		{"other sites", map[string]float64{"a": 10, "b": 20}, "a", []string{"c"}, reference, []corral.Speed{0}, nil},
 	} {
 		x := provision.Experience{Earlier: ranAt(t, c.took, c.most)}
 		problem := plan.Problem{Work: plan.Work{Tasks: []plan.Task{{ID: "t", Runtime: reference}}}}

@@ -318,7 +318,7 @@ func (s sight) tasks(v *revision.View, of map[corral.GlideinID]int) {
 	v.Tasks = make([]revision.Task, len(s.progress))
 	for i, p := range s.progress {
 		t := revision.Task{State: p.State, Pilot: -1,
-			Took: s.document.SpeedAt(sites[attemptOf(p.Worker)]).Runtime(p.Took)}
+			Took: s.document.SpeedAt(sites[attemptOf(p.Worker)]).Estimate(p.Took)}
 		if w, ok := where[jobfiles.OnGlidein(p.Worker)]; ok && p.State == corral.TaskRunning {
 			t.Since = s.since(p.Since)
 			if k, ours := of[w.Glidein]; ours {

@@ -94,7 +94,8 @@ func (k *scaler) view(now time.Time, l *look, glideins []corral.Glidein) View {
 	for _, w := range l.workers {
 		if w.Connected && !w.Draining {
 			present[w.Attempt] += w.CPUs
-			v.Room = append(v.Room, rooms(w.Free(), w.EndsAt.Sub(now)-execution.StartMargin, static[w.Glidein])...)
+			longest := w.Speed.Within(w.EndsAt.Sub(now) - execution.StartMargin)
+			v.Room = append(v.Room, rooms(w.Free(), longest, static[w.Glidein])...)
 		}
 	}
 	for _, g := range glideins {
@@ -103,7 +104,7 @@ func (k *scaler) view(now time.Time, l *look, glideins []corral.Glidein) View {
 		if !ok || g.NotBefore.After(now.Add(time.Minute)) {
 			continue
 		}
-		c := Coming{Room: Room{k.host(g), left}}
+		c := Coming{Room: Room{k.host(g), g.Speed.Within(left)}}
 		if isOwn(g) && !begun(g) {
 			c.Own, c.SpareAt = g.ID, k.spare[g.ID]
 		}

@@ -11,7 +11,7 @@ import (
 // worker may satisfy all of the job's needs.
 type Room struct {
 	Free corral.Resources
-	Left time.Duration // the longest job that the worker accepts
+	Left time.Duration // the longest estimate of a job that the worker accepts
 }
 
 // filled holds the jobs assigned to a room.

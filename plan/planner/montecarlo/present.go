@@ -28,7 +28,7 @@ func (m Model) join(s *sim.Scenario) {
 		ask := sim.Ask{Pilot: plan.Pilot{Site: name,
 			Shape: corral.Shape{Hosts: q.Hosts, CPUs: q.Host.CPUs, MemoryMiB: q.Host.MemoryMiB, GPUs: q.Host.GPUs}}}
 		stay := max(time.Second, min(q.End-q.Ready, longestStay))
-		ask.Past = &sim.Past{Running: q.Running, Until: q.End - q.Ready, Idle: q.Idle}
+		ask.Past = &sim.Past{Running: q.Running, Until: q.End - q.Ready, Idle: q.Idle, Speed: q.Told}
 		for _, r := range q.Running {
 			stay = max(stay, q.Takes(m.Work.Tasks[r.Task]))
 		}

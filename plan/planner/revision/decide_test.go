@@ -65,7 +65,7 @@ func TestAssumedEstimates(t *testing.T) {
 func TestSlowHostsInARevision(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		speed plan.Speed
+		speed corral.Speed
 		left  time.Duration // rest of the first task's ten minutes, five minutes after its start, on the fastest hosts
 		end   time.Duration // end of all four in sequence
 	}{

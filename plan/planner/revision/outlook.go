@@ -200,8 +200,8 @@ func begun(o *outlook, index, behind []int) {
 		if t.State == corral.TaskRunning && behind[i] < 0 {
 			task := &o.left.Work.Tasks[index[i]]
 			pace := paceOf(o.View, t.Pilot)
-			all := task.Runtime + pace.Speed.Runtime(pace.Transfer.Takes(task.Bytes))
-			task.Runtime = overdue(all, pace.Speed.Runtime(o.Now-t.Since)).Round(time.Millisecond)
+			all := task.Runtime + pace.Speed.Estimate(pace.Transfer.Takes(task.Bytes))
+			task.Runtime = overdue(all, pace.Speed.Estimate(o.Now-t.Since)).Round(time.Millisecond)
 			task.Bytes = plan.Here
 		}
 	}

@@ -106,7 +106,7 @@ func (q Pilot) leaves() time.Duration {
 
 // present converts the pilot for a problem whose time 0 is now; ok is false if no task will start there.
 func (q Pilot) present(now time.Duration) (p plan.Present, ok bool) {
-	p = plan.Present{Site: q.Site, Hosts: q.Hosts, Host: q.Host, Keep: q.Keep, Pace: q.Pace}
+	p = plan.Present{Site: q.Site, Hosts: q.Hosts, Host: q.Host, Keep: q.Keep, Pace: q.Pace, Told: q.Speed}
 	lifetime := time.Duration(q.Walltime) - q.Margin
 	var began time.Duration
 	switch q.Phase {
