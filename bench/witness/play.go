@@ -104,7 +104,7 @@ func (b bench) rivals(ctx context.Context, dir, workflow string, p plan.Problem)
 }
 
 // today are the player's flags for what Corral does otherwise than the contract has it.
-var today = []string{"-unscaled", "-punctual"}
+var today = []string{}
 
 // play lets the player execute a plan in both ways, and returns what it makes of it by the first.
 func (b bench) play(ctx context.Context, dir, workflow string, pl *plan.Plan, r *result) (s solution, err error) {

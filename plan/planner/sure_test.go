@@ -94,3 +94,32 @@ func TestAnotherBoundReachesTheConfidence(t *testing.T) {
 		}
 	}
 }
+
+// TestPilotsThatStayAreTried: if plans whose pilots leave for lack of work are not sure enough, pilots that stay to the
+// end of the run are.
+func TestPilotsThatStayAreTried(t *testing.T) {
+	t.Parallel()
+	problem := plan.Problem{Work: stages(t, 10*time.Minute, 12), Sites: []plan.Site{cloud()}}
+	for _, tt := range []struct{ leave, stay float64 }{{0.5, 0.99}, {0.99, 0.99}, {0.5, 0.6}} {
+		judge := func(pl *plan.Plan, _ Care) float64 {
+			for _, q := range pl.Pilots {
+				if !q.Throughout() {
+					return tt.leave
+				}
+			}
+			return tt.stay
+		}
+		goal := plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(time.Hour), Confidence: 0.9}
+		pl, err := Make(problem, goal, Options{Judge: judge})
+		if err != nil || pl.Feasible != (max(tt.leave, tt.stay) >= 0.9) {
+			t.Fatalf("%+v: %v, feasible %v: %q", tt, err, pl.Feasible, pl.Reasons)
+		}
+		near := pl
+		if !pl.Feasible {
+			near = pl.Nearest
+		}
+		if got, want := near.Confidence.Reached, max(tt.leave, tt.stay); got != want {
+			t.Errorf("%+v: the confidence is %g, want %g", tt, got, want)
+		}
+	}
+}

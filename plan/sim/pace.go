@@ -19,21 +19,22 @@ type paced struct {
 }
 
 // pace postpones the pilots that are about to be submitted and that the run does not need yet, and submits postponed
-// ones that it needs. Production does so every pacing.Period; here postponed pilots are checked every pacing.Hold.
+// ones that it needs. Production does so every pacing.Period; here postponed
+// pilots are checked less often.
 func (x *simulation) pace() {
 	if x.run.ending != "" {
 		return
 	}
 	now := x.time()
-	r := pacing.Run{Graph: x.Work.Graph, Hop: x.Cluster.Hop, Now: now, Coming: x.coming(),
+	tasks := x.run.x.Counts()
+	r := pacing.Run{Graph: x.Work.Graph, Hop: x.Cluster.Hop, Now: now,
+		Stuck:    tasks.Running == 0 && tasks.Ready > 0 && !x.coming(),
+		Progress: func(i int) execution.Progress { return execution.ProgressAt(x.run.x, i) },
 		Estimate: func(i int) time.Duration { return x.Work.Tasks[i].Estimate }}
 	x.paced = slices.DeleteFunc(x.paced, func(p *paced) bool {
 		soon, postponed := !p.at.After(now.Add(time.Millisecond)), p.at.After(p.pilot.Planned)
 		if !soon && !postponed {
 			return false
-		}
-		if r.Progress == nil {
-			r.Progress = execution.ProgressOf(x.run.x)
 		}
 		at := r.At(p.pilot, p.at).Truncate(time.Millisecond)
 		if !at.Equal(p.at) {
@@ -43,11 +44,21 @@ func (x *simulation) pace() {
 		}
 		return !at.After(now.Add(time.Millisecond))
 	})
-	if !x.polling && slices.ContainsFunc(x.paced, func(p *paced) bool { return p.at.After(p.pilot.Planned) }) {
+	var next time.Duration
+	for _, p := range x.paced {
+		if p.at.After(p.pilot.Planned) {
+			next = max(pacing.Hold, p.at.Sub(now)/pollPart)
+			break
+		}
+	}
+	if !x.polling && next > 0 {
 		x.polling = true
-		x.after(pacing.Hold, func() { x.polling = false; x.pace() })
+		x.after(next, func() { x.polling = false; x.pace() })
 	}
 }
+
+// pollPart is the part of the time for which a pilot is still postponed after which that is checked again.
+const pollPart = 8
 
 // coming reports whether a pilot has been submitted whose workers are not there yet.
 func (x *simulation) coming() bool {

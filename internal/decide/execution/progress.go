@@ -19,18 +19,23 @@ type Progress struct {
 func ProgressOf(x *Execution) []Progress {
 	all := make([]Progress, len(x.units.tasks))
 	for k := range all {
-		p, u := &all[k], &x.units.tasks[k]
-		p.State = u.state.task()
-		switch u.state {
-		case StateBehind, StateRunning:
-			p.Worker, p.Since = x.roster.workers[u.job.worker].name, u.job.busyFrom.Time()
-		case StateDone:
-			if u.started == 0 {
-				continue
-			}
+		all[k] = ProgressAt(x, k)
+	}
+	return all
+}
+
+// ProgressAt returns the progress of one task.
+func ProgressAt(x *Execution, k int) (p Progress) {
+	u := &x.units.tasks[k]
+	p.State = u.state.task()
+	switch u.state {
+	case StateBehind, StateRunning:
+		p.Worker, p.Since = x.roster.workers[u.job.worker].name, u.job.busyFrom.Time()
+	case StateDone:
+		if u.started != 0 {
 			p.Took = max(0, u.ended.sub(u.started))
 			p.Worker = x.roster.workers[u.worker].name // "" for 0
 		}
 	}
-	return all
+	return p
 }

@@ -38,11 +38,10 @@ type Run struct {
 	Estimate func(task int) time.Duration
 	Hop      time.Duration // from the end of a task's last parent to its start
 	Now      time.Time
-	Progress []execution.Progress
-	Coming   bool // pilots have been submitted whose workers are not there yet
+	Progress func(task int) execution.Progress
+	Stuck    bool // tasks are ready, none runs, and no pilot has been submitted whose workers are not there yet
 
-	ready []time.Time // forecasts; zero: not made yet
-	stuck bool        // tasks are ready, none runs, and no pilot comes
+	ready map[int]time.Time // :: task → forecast
 }
 
 // At returns when a pilot should be submitted that would otherwise be submitted at the given time: the same time, a later
@@ -69,14 +68,14 @@ func latest(a, b time.Time) time.Time {
 // is every pilot if tasks are ready, none runs and no pilot comes, because the run may wait for it alone.
 func (r *Run) due(p Pilot) time.Time {
 	if r.ready == nil {
-		r.ready, r.stuck = make([]time.Time, len(r.Progress)), r.stands()
+		r.ready = map[int]time.Time{}
 	}
-	if r.stuck || len(p.First) == 0 {
+	if r.Stuck || len(p.First) == 0 {
 		return r.Now
 	}
 	due := time.Unix(0, math.MaxInt64)
 	for _, i := range p.First {
-		if r.Progress[i].State != corral.TaskWaiting {
+		if r.Progress(i).State != corral.TaskWaiting {
 			return r.Now
 		}
 		if at := r.forecast(i).Add(-p.Lead); at.Before(due) {
@@ -86,25 +85,11 @@ func (r *Run) due(p Pilot) time.Time {
 	return due
 }
 
-// stands reports whether tasks are ready, none runs, and no pilot comes.
-func (r *Run) stands() bool {
-	ready := false
-	for i := range r.Progress {
-		switch r.Progress[i].State {
-		case corral.TaskRunning:
-			return false
-		case corral.TaskReady:
-			ready = true
-		}
-	}
-	return ready && !r.Coming
-}
-
 // forecast returns when a task will be ready to start if, from now on, every task starts as soon as its parents are
 // done. Cpus are not counted, so the forecast is not too late.
 func (r *Run) forecast(i int) time.Time {
-	if !r.ready[i].IsZero() {
-		return r.ready[i]
+	if at, ok := r.ready[i]; ok {
+		return at
 	}
 	at := r.Now
 	for _, p := range r.Graph.Parents(i) {
@@ -118,7 +103,7 @@ func (r *Run) forecast(i int) time.Time {
 
 // end returns when a task is expected to end.
 func (r *Run) end(i int) time.Time {
-	switch p := r.Progress[i]; {
+	switch p := r.Progress(i); {
 	case p.State.Over():
 		return r.Now
 	case p.State == corral.TaskRunning:

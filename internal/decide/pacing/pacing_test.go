@@ -29,7 +29,7 @@ func TestAt(t *testing.T) {
 		first []int
 		lead  time.Duration
 		want  time.Duration
-		come  bool
+		stuck bool
 	}{
 		{"its task is ready", []execution.Progress{done, done, ready, waiting}, []int{2}, minute, 0, false},
 		{"its task is over", []execution.Progress{done, done, done, since(0)}, []int{2}, minute, 0, false},
@@ -47,11 +47,11 @@ func TestAt(t *testing.T) {
 		{"it is not postponed by a moment", []execution.Progress{done, since(9*minute + 57*time.Second), waiting, waiting},
 			[]int{2}, 0, Hold, false},
 		{"it has no tasks", []execution.Progress{ready, since(0), waiting, waiting}, nil, minute, 0, false},
-		{"nothing runs", []execution.Progress{done, ready, waiting, waiting}, []int{2}, minute, 0, false},
-		{"nothing runs yet", []execution.Progress{done, ready, waiting, waiting}, []int{2}, minute, 9 * minute, true},
+		{"nothing runs", []execution.Progress{done, ready, waiting, waiting}, []int{2}, minute, 0, true},
+		{"nothing runs yet", []execution.Progress{done, ready, waiting, waiting}, []int{2}, minute, 9 * minute, false},
 	} {
-		r := Run{Graph: graph, Estimate: func(int) time.Duration { return 10 * minute }, Now: now, Progress: tt.tasks,
-			Coming: tt.come}
+		r := Run{Graph: graph, Estimate: func(int) time.Duration { return 10 * minute }, Now: now,
+			Progress: func(i int) execution.Progress { return tt.tasks[i] }, Stuck: tt.stuck}
 		if got := r.At(Pilot{tt.first, tt.lead, now.Add(-minute)}, now).Sub(now); got != tt.want {
 			t.Errorf("%s: submitted in %s, want %s", tt.name, got, tt.want)
 		}
@@ -83,8 +83,10 @@ func TestPostponed(t *testing.T) {
 		if tt.state == corral.TaskDone {
 			child.State = corral.TaskReady
 		}
-		r := Run{Graph: graph, Estimate: func(int) time.Duration { return 10 * minute }, Now: now, Coming: true,
-			Progress: []execution.Progress{{State: tt.state, Since: now.Add(-tt.ran)}, child}}
+		r := Run{Graph: graph, Estimate: func(int) time.Duration { return 10 * minute }, Now: now,
+			Progress: func(i int) execution.Progress {
+				return []execution.Progress{{State: tt.state, Since: now.Add(-tt.ran)}, child}[i]
+			}}
 		got := r.At(Pilot{[]int{1}, minute, now.Add(tt.planned)}, now.Add(tt.at)).Sub(now)
 		if got != tt.want {
 			t.Errorf("%s: submitted in %s, want %s", tt.name, got, tt.want)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/internal/decide/pacing"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -84,12 +85,21 @@ func (s sight) pacing() (*pacing.Run, map[string]int) {
 	for i := range s.flow.Tasks {
 		index[s.flow.Tasks[i].ID] = i
 	}
+	return &pacing.Run{
+		Graph: s.flow.Graph, Now: s.now, Stuck: s.stuck(),
+		Hop:      clusterOf(s.cluster.Kind, s.run.Options.Stream, s.document).Hop,
+		Progress: func(i int) execution.Progress { return s.progress[i] },
+		Estimate: func(i int) time.Duration { return s.runtimes[s.flow.Tasks[i].ID] },
+	}, index
+}
+
+// stuck reports whether tasks are ready, none runs, and no pilot has been submitted whose workers are not there yet.
+func (s sight) stuck() bool {
+	is := func(state corral.TaskState) bool {
+		return slices.ContainsFunc(s.progress, func(p execution.Progress) bool { return p.State == state })
+	}
 	coming := slices.ContainsFunc(s.glideins, func(g corral.Glidein) bool {
 		return slices.ContainsFunc(g.Live(), func(a corral.Job) bool { return a.Workers == 0 })
 	})
-	return &pacing.Run{
-		Graph: s.flow.Graph, Progress: s.progress, Now: s.now, Coming: coming,
-		Hop:      clusterOf(s.cluster.Kind, s.run.Options.Stream, s.document).Hop,
-		Estimate: func(i int) time.Duration { return s.runtimes[s.flow.Tasks[i].ID] },
-	}, index
+	return is(corral.TaskReady) && !is(corral.TaskRunning) && !coming
 }

@@ -97,7 +97,8 @@ func TestNoPlanIsSureEnough(t *testing.T) {
 		}
 		return time.Minute
 	}
-	goal := plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(2 * time.Hour), Confidence: 0.9}
+	goal := plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(2 * time.Hour), Confidence: 0.9,
+		Bounds: plan.Bounds{MaxPilots: 1}} // of several, one would be in time
 	pl, err := m.Make(t.Context(), goal, planner.Options{})
 	if err != nil || pl.Feasible || pl.Nearest == nil {
 		t.Fatalf("%+v, %v", pl, err)
