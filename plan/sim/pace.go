@@ -14,7 +14,7 @@ import (
 type paced struct {
 	site    *site
 	glidein corral.GlideinID
-	pilot   pacing.Pilot
+	pilot   pacing.Later
 	at      time.Time // when it will be submitted
 }
 
@@ -27,7 +27,7 @@ func (x *simulation) pace() {
 	}
 	now := x.time()
 	tasks := x.run.x.Counts()
-	r := pacing.Run{Graph: x.Work.Graph, Hop: x.Cluster.Hop, Now: now,
+	r := pacing.State{Graph: x.Work.Graph, Hop: x.Cluster.Hop, Now: now,
 		Stuck:    tasks.Running == 0 && tasks.Ready > 0 && !x.coming(),
 		Progress: func(i int) execution.Progress { return execution.ProgressAt(x.run.x, i) },
 		Estimate: func(i int) time.Duration { return x.Work.Tasks[i].Estimate }}

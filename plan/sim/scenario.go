@@ -97,7 +97,7 @@ type Ask struct {
 
 	// Pace postpones the pilot while its first tasks are not expected to be ready; without any, its time is kept. Its
 	// Planned is not used.
-	Pace pacing.Pilot
+	Pace pacing.Later
 
 	// Release, which only a Control uses, is a request to release the earlier glidein Glidein. The other fields are
 	// then ignored.

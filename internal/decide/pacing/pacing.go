@@ -25,15 +25,15 @@ const (
 // Reason is the reason for postponing a pilot.
 const Reason = "its first tasks are not ready as soon as planned"
 
-// A Pilot is a pilot that has not been submitted.
-type Pilot struct {
+// A Later is a pilot of a plan that has not been submitted.
+type Later struct {
 	First   []int         // the tasks that are planned to start first on it
 	Lead    time.Duration // planned time from its submission to their start
 	Planned time.Time     // planned time of its submission
 }
 
-// A Run is the progress of a run at an instant.
-type Run struct {
+// A State is the progress of a run at an instant.
+type State struct {
 	Graph    *dag.Graph
 	Estimate func(task int) time.Duration
 	Hop      time.Duration // from the end of a task's last parent to its start
@@ -44,9 +44,9 @@ type Run struct {
 	ready map[int]time.Time // :: task → forecast
 }
 
-// At returns when a pilot should be submitted that would otherwise be submitted at the given time: the same time, a later
-// one, or, if it has been postponed, an earlier one.
-func (r *Run) At(p Pilot, at time.Time) time.Time {
+// At returns when a pilot should be submitted that would otherwise be submitted at the given time: the same time, a
+// later one, or, if it has been postponed, an earlier one.
+func (r *State) At(p Later, at time.Time) time.Time {
 	due := latest(r.due(p), p.Planned)
 	switch {
 	case due.Sub(at) > Period:
@@ -64,9 +64,9 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// due returns when the first tasks of a pilot make it due. A pilot whose first tasks are ready or over is due now, and so
-// is every pilot if tasks are ready, none runs and no pilot comes, because the run may wait for it alone.
-func (r *Run) due(p Pilot) time.Time {
+// due returns when the first tasks of a pilot make it due. A pilot whose first tasks are ready or over is due now, and
+// so is every pilot if tasks are ready, none runs and no pilot comes, because the run may wait for it alone.
+func (r *State) due(p Later) time.Time {
 	if r.ready == nil {
 		r.ready = map[int]time.Time{}
 	}
@@ -87,7 +87,7 @@ func (r *Run) due(p Pilot) time.Time {
 
 // forecast returns when a task will be ready to start if, from now on, every task starts as soon as its parents are
 // done. Cpus are not counted, so the forecast is not too late.
-func (r *Run) forecast(i int) time.Time {
+func (r *State) forecast(i int) time.Time {
 	if at, ok := r.ready[i]; ok {
 		return at
 	}
@@ -102,7 +102,7 @@ func (r *Run) forecast(i int) time.Time {
 }
 
 // end returns when a task is expected to end.
-func (r *Run) end(i int) time.Time {
+func (r *State) end(i int) time.Time {
 	switch p := r.Progress(i); {
 	case p.State.Over():
 		return r.Now

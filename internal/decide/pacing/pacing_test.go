@@ -50,9 +50,9 @@ func TestAt(t *testing.T) {
 		{"nothing runs", []execution.Progress{done, ready, waiting, waiting}, []int{2}, minute, 0, true},
 		{"nothing runs yet", []execution.Progress{done, ready, waiting, waiting}, []int{2}, minute, 9 * minute, false},
 	} {
-		r := Run{Graph: graph, Estimate: func(int) time.Duration { return 10 * minute }, Now: now,
+		r := State{Graph: graph, Estimate: func(int) time.Duration { return 10 * minute }, Now: now,
 			Progress: func(i int) execution.Progress { return tt.tasks[i] }, Stuck: tt.stuck}
-		if got := r.At(Pilot{tt.first, tt.lead, now.Add(-minute)}, now).Sub(now); got != tt.want {
+		if got := r.At(Later{tt.first, tt.lead, now.Add(-minute)}, now).Sub(now); got != tt.want {
 			t.Errorf("%s: submitted in %s, want %s", tt.name, got, tt.want)
 		}
 	}
@@ -83,11 +83,11 @@ func TestPostponed(t *testing.T) {
 		if tt.state == corral.TaskDone {
 			child.State = corral.TaskReady
 		}
-		r := Run{Graph: graph, Estimate: func(int) time.Duration { return 10 * minute }, Now: now,
+		r := State{Graph: graph, Estimate: func(int) time.Duration { return 10 * minute }, Now: now,
 			Progress: func(i int) execution.Progress {
 				return []execution.Progress{{State: tt.state, Since: now.Add(-tt.ran)}, child}[i]
 			}}
-		got := r.At(Pilot{[]int{1}, minute, now.Add(tt.planned)}, now.Add(tt.at)).Sub(now)
+		got := r.At(Later{[]int{1}, minute, now.Add(tt.planned)}, now.Add(tt.at)).Sub(now)
 		if got != tt.want {
 			t.Errorf("%s: submitted in %s, want %s", tt.name, got, tt.want)
 		}

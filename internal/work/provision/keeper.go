@@ -178,8 +178,8 @@ func (r *Reviser) under(ctx context.Context) ([]underway, error) {
 	})
 }
 
-// examine looks for a plan's budget and, if the plan is automatic or has pilots that were not submitted yet, for its run
-// in progress. A plan's document never changes, so each one is examined once.
+// examine looks for a plan's budget and, if the plan is automatic or has pilots that were not submitted yet, for its
+// run in progress. A plan's document never changes, so each one is examined once.
 func (r *Reviser) examine(tx *store.Tx, p corral.Plan) (u underway, err error) {
 	u.plan = p
 	budget, known := r.budgets[p.ID]

@@ -46,7 +46,7 @@ func (s sight) paced(within time.Duration) map[corral.GlideinID]time.Time {
 	if s.run.ID == 0 || len(s.firsts) == 0 {
 		return changed
 	}
-	var run *pacing.Run
+	var run *pacing.State
 	var index map[string]int // :: task → its index
 	for i := range s.glideins {
 		g := &s.glideins[i]
@@ -70,22 +70,22 @@ func (s sight) paced(within time.Duration) map[corral.GlideinID]time.Time {
 }
 
 // postponable returns the first tasks of a pilot that was planned for later and has not been submitted.
-func (s sight) postponable(g *corral.Glidein) (f first, p pacing.Pilot, ok bool) {
+func (s sight) postponable(g *corral.Glidein) (f first, p pacing.Later, ok bool) {
 	number, err := strconv.Atoi(g.Labels["pilot"])
 	if f, ok = s.firsts[number]; err != nil || !ok || g.NotBefore.IsZero() || g.Follows != 0 || len(g.Attempts) > 0 ||
 		g.Asked != corral.AskNothing || g.State.Terminal() {
 		return f, p, false
 	}
-	return f, pacing.Pilot{Lead: f.start - f.submit, Planned: s.plan.BeganAt.Add(f.submit)}, true
+	return f, pacing.Later{Lead: f.start - f.submit, Planned: s.plan.BeganAt.Add(f.submit)}, true
 }
 
 // pacing returns the progress of the run, and the indices of its tasks.
-func (s sight) pacing() (*pacing.Run, map[string]int) {
+func (s sight) pacing() (*pacing.State, map[string]int) {
 	index := make(map[string]int, len(s.flow.Tasks))
 	for i := range s.flow.Tasks {
 		index[s.flow.Tasks[i].ID] = i
 	}
-	return &pacing.Run{
+	return &pacing.State{
 		Graph: s.flow.Graph, Now: s.now, Stuck: s.stuck(),
 		Hop:      clusterOf(s.cluster.Kind, s.run.Options.Stream, s.document).Hop,
 		Progress: func(i int) execution.Progress { return s.progress[i] },
