@@ -38,8 +38,8 @@ func (x *simulation) pace() {
 		}
 		at := r.At(p.pilot, p.at).Truncate(time.Millisecond)
 		if !at.Equal(p.at) {
+			p.site.apply(reconcile.Retime{Glidein: p.glidein, At: at, Reason: pacing.Reason(p.at, at)})
 			p.at = at
-			p.site.apply(reconcile.Retime{Glidein: p.glidein, At: at, Reason: pacing.Reason})
 			x.at(x.since(at)-time.Millisecond, x.pace)
 		}
 		return !at.After(now.Add(time.Millisecond))

@@ -22,8 +22,13 @@ const (
 	Period = time.Second
 )
 
-// Reason is the reason for postponing a pilot.
-const Reason = "its first tasks are not ready as soon as planned"
+// Reason returns the reason for submitting a pilot at another time.
+func Reason(before, at time.Time) string {
+	if at.After(before) {
+		return "its first tasks will be ready later than planned"
+	}
+	return "its first tasks will be ready sooner than expected"
+}
 
 // A Later is a pilot of a plan that has not been submitted.
 type Later struct {

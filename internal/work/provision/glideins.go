@@ -46,12 +46,16 @@ func Begin(tx *store.Tx, row corral.Plan, p *plan.Plan, machine corral.SiteQueue
 // onTime returns the pilots of a plan that begins. If an instant before which none may be submitted is nearer than when
 // the plan was made, all are submitted sooner.
 func onTime(row corral.Plan, p *plan.Plan) []plan.Pilot {
-	sooner := p.Goal.NotBefore - p.Goal.From(row.BeganAt).NotBefore
 	all := slices.Clone(p.Pilots)
 	for i := range all {
-		all[i].Submit -= sooner
+		all[i].Submit -= sooner(row, p)
 	}
 	return all
+}
+
+// sooner returns how much sooner the pilots of a plan that began are submitted than it was planned.
+func sooner(row corral.Plan, p *plan.Plan) corral.Seconds {
+	return p.Goal.NotBefore - p.Goal.From(row.BeganAt).NotBefore
 }
 
 // asking holds the parameters of a request for pilots, besides the plan.

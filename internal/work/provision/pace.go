@@ -22,7 +22,7 @@ func (r *Reviser) pace(ctx context.Context, s sight, within time.Duration) error
 	return r.db.Owner(s.plan.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error {
 		for _, g := range s.glideins {
 			if at, ok := changed[g.ID]; ok { // nothing changes once it has been submitted
-				if err := tx.RetimeGlidein(g.ID, at, pacing.Reason); err != nil {
+				if err := tx.RetimeGlidein(g.ID, at, pacing.Reason(g.NotBefore, at)); err != nil {
 					return err
 				}
 			}
@@ -76,7 +76,7 @@ func (s sight) postponable(g *corral.Glidein) (f first, p pacing.Later, ok bool)
 		g.Asked != corral.AskNothing || g.State.Terminal() {
 		return f, p, false
 	}
-	return f, pacing.Later{Lead: f.start - f.submit, Planned: s.plan.BeganAt.Add(f.submit)}, true
+	return f, pacing.Later{Lead: f.lead, Planned: s.plan.BeganAt.Add(f.submit)}, true
 }
 
 // pacing returns the progress of the run, and the indices of its tasks.

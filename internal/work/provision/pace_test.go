@@ -7,7 +7,9 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/workflow/dag"
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestLaterPilotsWaitForTheRun: task a takes a minute by the plan, and then task b begins on a pilot that is submitted
@@ -61,3 +63,28 @@ func TestLaterPilotsWaitForTheRun(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstsOf: a hedge waits for the tasks of the pilot that it hedges, and a plan that begins later than it was made,
+// but must not submit before an instant, submits its pilots sooner.
+func TestFirstsOf(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	working := 1
+	p := &plan.Plan{
+		Pilots: []plan.Pilot{{}, {Submit: sec(50)}, {Submit: sec(60), Hedges: &working}, {Submit: sec(70), Follows: &working}},
+		Schedule: []plan.Placement{{ID: "a", Start: sec(10)}, {ID: "c", Pilot: 1, Start: sec(110)},
+			{ID: "b", Pilot: 1, Start: sec(100)}, {ID: "d", Pilot: 3, Start: sec(200)}},
+	}
+	row := corral.Plan{BeganAt: began}
+	want := map[int]first{1: {[]string{"b"}, 50 * time.Second, 50 * time.Second},
+		2: {[]string{"b"}, 60 * time.Second, 40 * time.Second}}
+	if diff := cmp.Diff(want, firstsOf(row, p), cmp.AllowUnexported(first{})); diff != "" {
+		t.Error(diff)
+	}
+	p.Goal.NotBefore, p.Goal.NotBeforeAt = sec(40), began.Add(10*time.Second)
+	if got := firstsOf(row, p)[1].submit; got != 20*time.Second {
+		t.Errorf("the pilot is submitted after %s, want 20s", got)
+	}
+}
+
+func sec(n int) corral.Seconds { return corral.Seconds(time.Duration(n) * time.Second) }

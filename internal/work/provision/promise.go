@@ -19,10 +19,11 @@ type promise struct {
 	firsts   map[int]first            // :: number of a pilot → its first tasks, unless it is submitted at once
 }
 
-// first holds the tasks that are planned to start first on a pilot, and when they are planned to start.
+// first holds the tasks that are planned to start first on a pilot.
 type first struct {
-	tasks         []string
-	submit, start time.Duration
+	tasks  []string
+	submit time.Duration // of the pilot, from the plan's beginning
+	lead   time.Duration // planned time from then to the start of the tasks
 }
 
 // readAgain is the delay before an unreadable plan is read again.
@@ -85,20 +86,30 @@ func promised(db *store.DB, row corral.Plan, runtimes bool) (said promise, err e
 			return said, fmt.Errorf("reading plan %d: %w", row.ID, err)
 		}
 	}
-	said.runtimes, said.firsts = said.document.Durations(), map[int]first{}
-	for k, f := range said.document.Firsts() {
-		q := said.document.Pilots[k]
+	said.runtimes, said.firsts = said.document.Durations(), firstsOf(row, &said.document)
+	said.document.Schedule = nil
+	return said, nil
+}
+
+// firstsOf returns the first tasks of the pilots of a plan that are not submitted at once. A pilot that hedges another
+// waits for the same tasks.
+func firstsOf(row corral.Plan, p *plan.Plan) map[int]first {
+	all, tasks := map[int]first{}, p.Firsts()
+	for k, q := range p.Pilots {
+		f := tasks[k]
+		if q.Hedges != nil {
+			f = tasks[*q.Hedges]
+		}
 		if q.Submit == 0 || q.Follows != nil || len(f.Tasks) == 0 {
 			continue
 		}
-		one := first{submit: time.Duration(q.Submit), start: time.Duration(f.Start)}
+		one := first{submit: time.Duration(q.Submit - sooner(row, p)), lead: time.Duration(f.Start - q.Submit)}
 		for _, at := range f.Tasks {
 			one.tasks = append(one.tasks, at.ID)
 		}
-		said.firsts[k] = one
+		all[k] = one
 	}
-	said.document.Schedule = nil
-	return said, nil
+	return all
 }
 
 // forget removes the promises of plans that are no longer in progress, and the expected ends of their runs.

@@ -25,10 +25,12 @@ func (m Model) Remembering() Model {
 	return m
 }
 
-// drawing returns the outcomes of a plan so far. They depend only on its pilots and its clustering.
+// drawing returns the outcomes of a plan so far. They depend on its pilots, its clustering, and the first tasks of its
+// pilots, which are the same for the same pilots if the schedules are known.
 func (d *drawings) drawing(pl *plan.Plan, seed uint64) *drawing {
 	for _, o := range d.all {
-		if o.seed == seed && o.of.Clustering == pl.Clustering && reflect.DeepEqual(o.of.Pilots, pl.Pilots) {
+		if o.seed == seed && o.of.Clustering == pl.Clustering && (o.of.Schedule == nil) == (pl.Schedule == nil) &&
+			reflect.DeepEqual(o.of.Pilots, pl.Pilots) {
 			return o
 		}
 	}
