@@ -9,8 +9,11 @@ type Speed float64
 // one reports whether tasks take their estimates.
 func (s Speed) one() bool { return s == 0 || s == 1 }
 
+// slowest is the least speed: slower hosts are of no use, and times remain within a Duration.
+const slowest = 0.001
+
 // Valid reports whether s is a speed.
-func (s Speed) Valid() bool { return s >= 0 && s <= 1 }
+func (s Speed) Valid() bool { return s == 0 || s >= slowest && s <= 1 }
 
 // Factor returns the speed as a number greater than 0.
 func (s Speed) Factor() float64 {

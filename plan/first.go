@@ -31,7 +31,7 @@ func (p *Plan) Firsts() []First {
 	all := make([]First, len(p.Pilots))
 	for i := range p.Schedule {
 		at := &p.Schedule[i]
-		if at.Pilot >= len(all) {
+		if at.Pilot < 0 || at.Pilot >= len(all) {
 			continue // on a present pilot
 		}
 		f := &all[at.Pilot]

@@ -85,15 +85,6 @@ func ReadSchedule(lines io.Reader) (schedule []Placement, found Apart, err error
 	}
 }
 
-// Durations returns the planned computation time of each task, by its ID.
-func (p *Plan) Durations() map[string]time.Duration {
-	all := make(map[string]time.Duration, len(p.Schedule))
-	for _, at := range p.Schedule {
-		all[at.ID] = at.Computes()
-	}
-	return all
-}
-
 // Runtimes returns the Runtime with which each task was planned, by its ID: its time on the fastest hosts.
 func (p *Plan) Runtimes() map[string]time.Duration {
 	all := make(map[string]time.Duration, len(p.Schedule))

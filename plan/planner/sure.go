@@ -237,8 +237,10 @@ func (l *ladder) sure() (at int, c *plan.Confidence, ok bool) {
 		ok = l.judged(at, Decide) >= l.p.Goal.Confidence
 	}
 	c = &plan.Confidence{Asked: l.p.Goal.Confidence, Reached: l.judged(at, Decide)}
-	if pl := l.plan(at); !ok && pl != nil && l.p.ctx.Err() == nil {
-		c.Reached = l.p.judge(pl, Exact)
+	if !ok && l.p.ctx.Err() == nil {
+		if pl := l.plan(at); pl != nil {
+			c.Reached = l.p.judge(pl, Exact)
+		}
 	}
 	if at > 0 && ok {
 		below := l.judged(at-1, Glance)

@@ -26,9 +26,7 @@ func (x *simulation) pace() {
 		return
 	}
 	now := x.time()
-	tasks := x.run.x.Counts()
-	r := pacing.State{Graph: x.Work.Graph, Hop: x.Cluster.Hop, Now: now,
-		Stuck:    tasks.Running == 0 && tasks.Ready > 0 && !x.coming(),
+	r := pacing.State{Graph: x.Work.Graph, Hop: x.Cluster.Hop, Now: now, Stuck: x.stuck(),
 		Progress: func(i int) execution.Progress { return execution.ProgressAt(x.run.x, i) },
 		Estimate: func(i int) time.Duration { return x.Work.Tasks[i].Estimate }}
 	x.paced = slices.DeleteFunc(x.paced, func(p *paced) bool {
@@ -37,24 +35,40 @@ func (x *simulation) pace() {
 			return false
 		}
 		at := r.At(p.pilot, p.at).Truncate(time.Millisecond)
-		if !at.Equal(p.at) {
+		if at.Before(p.at) || at.After(p.at) && soon {
 			p.site.apply(reconcile.Retime{Glidein: p.glidein, At: at, Reason: pacing.Reason(p.at, at)})
 			p.at = at
 			x.at(x.since(at)-time.Millisecond, x.pace)
 		}
-		return !at.After(now.Add(time.Millisecond))
+		return !p.at.After(now.Add(time.Millisecond))
 	})
-	var next time.Duration
+	next := Never
 	for _, p := range x.paced {
-		if p.at.After(p.pilot.Planned) {
-			next = max(pacing.Hold, p.at.Sub(now)/pollPart)
-			break
+		switch {
+		case !p.at.After(p.pilot.Planned):
+		case x.stuckSince > 0:
+			next = pacing.Hold
+		default:
+			next = min(next, max(pacing.Hold, p.at.Sub(now)/pollPart))
 		}
 	}
-	if !x.polling && next > 0 {
+	if !x.polling && next < Never {
 		x.polling = true
 		x.after(next, func() { x.polling = false; x.pace() })
 	}
+}
+
+// stuck reports whether tasks have been ready for a while, at all checks, although none ran and no pilot came.
+func (x *simulation) stuck() bool {
+	tasks := x.run.x.Counts()
+	if tasks.Running > 0 || tasks.Ready == 0 || x.coming() {
+		x.stuckSince = 0
+		return false
+	}
+	if x.stuckSince == 0 {
+		x.stuckSince = max(1, x.now)
+	}
+	return x.now-x.stuckSince >= pacing.Patience
 }
 
 // pollPart is the part of the time for which a pilot is still postponed after which that is checked again.

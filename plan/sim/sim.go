@@ -28,6 +28,7 @@ type simulation struct {
 
 	paced      []*paced             // pilots whose submission depends on the progress of the run
 	polling    bool                 // a check of the postponed ones is scheduled
+	stuckSince time.Duration        // since when tasks are ready, none runs, and no pilot comes; 0: that is not so
 	capacities []execution.Capacity // of the latest offer
 	present    map[corral.JobID]int // number of registered cpus of each attempt in that offer
 }

@@ -22,6 +22,10 @@ const (
 	Period = time.Second
 )
 
+// Patience is how long a run must have been Stuck before its pilots are submitted for that reason. Between two tasks, a
+// run is stuck for moments.
+const Patience = 30 * time.Second
+
 // Reason returns the reason for submitting a pilot at another time.
 func Reason(before, at time.Time) string {
 	if at.After(before) {

@@ -43,6 +43,8 @@ type Reviser struct {
 	idle    map[corral.GlideinID]time.Time // when each glidein was first observed without a task
 	said    map[corral.PlanID]promise      // of plans that are in progress
 	unread  map[corral.PlanID]time.Time    // when reading the plan's promise failed
+	stuck   map[corral.PlanID]time.Time    // since when a plan's run waits although no pilot comes
+	unpaced map[corral.PlanID]time.Time    // when pacing the pilots of a plan failed
 	budgets map[corral.PlanID]bool         // whether each plan in progress has a budget
 	runsOf  map[corral.RunID]bool          // the runs whose expected ends were reported
 	hurry   bool                           // a plan is so close to its budget that the next check must be sooner
@@ -54,6 +56,7 @@ func NewReviser(lg *slog.Logger, db *store.DB, runs Runs, workers Workers, machi
 	return &Reviser{
 		lg: lg, db: db, runs: runs, workers: workers, machine: machine, idle: map[corral.GlideinID]time.Time{},
 		said: map[corral.PlanID]promise{}, unread: map[corral.PlanID]time.Time{},
+		stuck: map[corral.PlanID]time.Time{}, unpaced: map[corral.PlanID]time.Time{},
 		budgets: map[corral.PlanID]bool{}, runsOf: map[corral.RunID]bool{},
 	}
 }
@@ -206,15 +209,15 @@ func (r *Reviser) examine(tx *store.Tx, p corral.Plan) (u underway, err error) {
 
 // revise makes one decision about a plan, searching for pilots no longer than allotted, and carries it out.
 func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, allotted time.Duration) error {
+	if !u.plan.Auto {
+		r.paceManual(ctx, u, now, pause)
+		if u.run = (corral.Run{}); !u.budget {
+			return ctx.Err()
+		}
+	}
 	said, ok := r.read(ctx, u, now)
 	if !ok {
 		return ctx.Err()
-	}
-	if !u.plan.Auto && len(said.firsts) == 0 {
-		u.run = corral.Run{} // it decides about no pilot
-	}
-	if u.run.ID == 0 && !u.budget {
-		return nil
 	}
 	flow, progress, err := nothing, []execution.Progress(nil), error(nil)
 	if u.run.ID != 0 {
@@ -229,15 +232,10 @@ func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, 
 	if err != nil {
 		return err
 	}
-	if err := r.pace(ctx, s, horizon(pause, r.took)); err != nil {
-		return err
-	}
-	if !u.plan.Auto {
-		if !u.budget {
-			return nil
+	if u.run.ID != 0 {
+		if err := r.pace(ctx, s, horizon(pause, r.took)); err != nil {
+			return err
 		}
-		s.run, s.flow, s.progress = corral.Run{}, nothing, nil
-		u.run = s.run
 	}
 	r.note(s)
 	v, err := s.view(r.idle)

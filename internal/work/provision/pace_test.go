@@ -12,36 +12,46 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLaterPilotsWaitForTheRun: task a takes a minute by the plan, and then task b begins on a pilot that is submitted
-// after 50 s. If a begins half a minute late, the pilot is submitted half a minute later. As soon as a is done, the
-// pilot comes. This does not depend on whether the plan is automatic.
-func TestLaterPilotsWaitForTheRun(t *testing.T) {
-	t.Parallel()
+// inTwo returns a scene in which task a takes a minute by the plan, and then task b begins on a pilot that is submitted
+// after 50 s. b does not fit the pilot of a, which has a worker.
+func inTwo(t *testing.T, auto bool) *scene {
+	t.Helper()
 	const schedule = `,"schedule":[{"task":"a","pilot":0,"host":0,"start_s":0,"end_s":60},` +
 		`{"task":"b","pilot":1,"host":0,"start_s":60,"end_s":120}],"pilots":[` +
 		`{"site":"local","hosts":1,"cpus":1,"walltime_s":3600,"submit_s":0,"start_s":0,"ready_s":0,"end_s":60},` +
 		`{"site":"local","hosts":1,"cpus":2,"walltime_s":3600,"submit_s":50,"start_s":55,"ready_s":60,"end_s":120}]`
+	s := newScene(t, inTime+schedule, auto)
+	graph, err := dag.New(2, [][2]int{{0, 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.flow.Graph, s.flow.Tasks[1].Resources.CPUs = graph, 2
+	labels := labelled(s.plan)
+	labels["pilot"] = "1"
+	s.write(func(tx *store.Tx) error {
+		_, err := tx.CreateGlidein(corral.Glidein{Owner: "ada", Site: s.glidein.Site, Cluster: s.plan.Cluster,
+			Shape:     corral.Shape{Hosts: 1, CPUs: 2, MemoryMiB: 1000, Walltime: corral.Seconds(time.Hour)},
+			NotBefore: s.plan.BeganAt.Add(50 * time.Second), Labels: labels})
+		return err
+	})
+	s.works(1)
+	s.progress[1].State = corral.TaskWaiting
+	return s
+}
+
+// due returns when the pilot of b is due, after the plan's beginning.
+func (s *scene) due() time.Duration {
+	return s.pilots()[1].NotBefore.Sub(s.plan.BeganAt).Round(100 * time.Millisecond)
+}
+
+// TestLaterPilotsWaitForTheRun: if a begins half a minute late, the pilot of b is submitted half a minute later. As soon
+// as a is done, the pilot comes. This does not depend on whether the plan is automatic.
+func TestLaterPilotsWaitForTheRun(t *testing.T) {
+	t.Parallel()
 	for _, auto := range []bool{true, false} {
-		s := newScene(t, inTime+schedule, auto)
-		graph, err := dag.New(2, [][2]int{{0, 1}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.flow.Graph, s.flow.Tasks[1].Resources.CPUs = graph, 2 // b does not fit the pilot of a
-		labels := labelled(s.plan)
-		labels["pilot"] = "1"
-		s.write(func(tx *store.Tx) error {
-			_, err := tx.CreateGlidein(corral.Glidein{Owner: "ada", Site: s.glidein.Site, Cluster: s.plan.Cluster,
-				Shape:     corral.Shape{Hosts: 1, CPUs: 2, MemoryMiB: 1000, Walltime: corral.Seconds(time.Hour)},
-				NotBefore: s.plan.BeganAt.Add(50 * time.Second), Labels: labels})
-			return err
-		})
-		s.works(1)
+		s := inTwo(t, auto)
 		r := s.reviser()
-		due := func() time.Duration { return s.pilots()[1].NotBefore.Sub(s.plan.BeganAt).Round(100 * time.Millisecond) }
-		began := s.plan.BeganAt.Add(30 * time.Second)
-		s.progress[0] = execution.Progress{State: corral.TaskRunning, Worker: "tag/0", Since: began}
-		s.progress[1] = execution.Progress{State: corral.TaskWaiting}
+		s.progress[0] = execution.Progress{State: corral.TaskRunning, Worker: "tag/0", Since: s.plan.BeganAt.Add(30 * time.Second)}
 		for _, step := range []struct {
 			name     string
 			at, want time.Duration
@@ -57,10 +67,39 @@ func TestLaterPilotsWaitForTheRun(t *testing.T) {
 				s.progress[1].State = corral.TaskReady
 			}
 			s.look(r, step.at)
-			if got := due(); got != step.want {
+			if got := s.due(); got != step.want {
 				t.Errorf("automatic %v, %s: the pilot is due after %s, want %s", auto, step.name, got, step.want)
 			}
 		}
+	}
+}
+
+// TestARunThatWaits: while a waits for its worker, the forecast of b moves with the clock. The pilot of b is not moved at
+// each look, but when it is about to be submitted. Only if the run waits for long is it submitted.
+func TestARunThatWaits(t *testing.T) {
+	t.Parallel()
+	s := inTwo(t, true)
+	r := s.reviser()
+	for _, step := range []struct{ at, want time.Duration }{
+		{48 * time.Second, 98 * time.Second}, {50 * time.Second, 98 * time.Second}, {77 * time.Second, 98 * time.Second},
+		{79 * time.Second, 79 * time.Second},
+	} {
+		s.look(r, step.at)
+		if got := s.due(); got != step.want {
+			t.Errorf("at %s the pilot is due after %s, want %s", step.at, got, step.want)
+		}
+	}
+}
+
+// TestEstimatesAreForTheFastestHosts: a task that takes two minutes at a site of speed 0.5 has an estimate of a minute:
+// the cluster divides it by the speed of the worker.
+func TestEstimatesAreForTheFastestHosts(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, inTime+`,"assumed":{"queues":[{"site":"local","speed":0.5}]},"schedule":[{"task":"a","pilot":0,"host":0,"start_s":0,`+
+		`"end_s":120}],"pilots":[{"site":"local","hosts":1,"cpus":1,"walltime_s":3600,"end_s":120}]`, true)
+	got, err := Runtimes(s.db, s.plan)
+	if err != nil || got["a"] != time.Minute {
+		t.Errorf("%v, %v; want a minute", got, err)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // A promise holds the parts of a plan's document that revisions need.
 type promise struct {
 	document plan.Plan                // without the schedule of the tasks
-	runtimes map[string]time.Duration // :: task → its estimate in the plan; nil: only its document was read
+	runtimes map[string]time.Duration // :: task → its estimate, on the fastest hosts; nil: only its document was read
 	firsts   map[int]first            // :: number of a pilot → its first tasks, unless it is submitted at once
 }
 
@@ -59,7 +59,7 @@ func (r *Reviser) read(ctx context.Context, u underway, now time.Time) (said pro
 	return said, err == nil
 }
 
-// Runtimes returns the durations of tasks, by their ids, according to a plan's schedule.
+// Runtimes returns the estimates with which a plan was made, by task, for the fastest hosts.
 func Runtimes(db *store.DB, row corral.Plan) (map[string]time.Duration, error) {
 	said, err := promised(db, row, true)
 	return said.runtimes, err
@@ -86,7 +86,7 @@ func promised(db *store.DB, row corral.Plan, runtimes bool) (said promise, err e
 			return said, fmt.Errorf("reading plan %d: %w", row.ID, err)
 		}
 	}
-	said.runtimes, said.firsts = said.document.Durations(), firstsOf(row, &said.document)
+	said.runtimes, said.firsts = said.document.Runtimes(), firstsOf(row, &said.document)
 	said.document.Schedule = nil
 	return said, nil
 }
@@ -97,7 +97,7 @@ func firstsOf(row corral.Plan, p *plan.Plan) map[int]first {
 	all, tasks := map[int]first{}, p.Firsts()
 	for k, q := range p.Pilots {
 		f := tasks[k]
-		if q.Hedges != nil {
+		if q.Hedges != nil && *q.Hedges >= 0 && *q.Hedges < k {
 			f = tasks[*q.Hedges]
 		}
 		if q.Submit == 0 || q.Follows != nil || len(f.Tasks) == 0 {
@@ -126,5 +126,7 @@ func (r *Reviser) forget(all []underway) {
 	}
 	maps.DeleteFunc(r.said, func(id corral.PlanID, _ promise) bool { return over(id) })
 	maps.DeleteFunc(r.budgets, func(id corral.PlanID, _ bool) bool { return over(id) })
-	maps.DeleteFunc(r.unread, func(id corral.PlanID, _ time.Time) bool { return over(id) })
+	for _, times := range []map[corral.PlanID]time.Time{r.unread, r.unpaced, r.stuck} {
+		maps.DeleteFunc(times, func(id corral.PlanID, _ time.Time) bool { return over(id) })
+	}
 }

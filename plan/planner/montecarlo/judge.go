@@ -140,6 +140,9 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 			pl.Front = slices.Clone(pl.Front)
 			pl.Front[at] = pl.Point
 		}
+	} else if pl.Feasible && pl.Confidence != nil && m.Rough == 0 {
+		c := *pl.Confidence
+		c.Reached, pl.Confidence = opts.Judge(pl, planner.Exact), &c
 	}
 	for q := pl; q != nil; q = q.Nearest {
 		if q.Feasible {

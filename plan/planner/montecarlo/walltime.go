@@ -35,15 +35,14 @@ func (m Model) safer(pl *plan.Plan, opts planner.Options) (*plan.Plan, *plan.Con
 		return longer, nil
 	}
 	c := *pl.Confidence
-	estimate := c.Reached
-	if c.Reached = opts.Judge(longer, planner.Exact); longer == pl || c.Reached >= estimate {
-		return longer, &c
-	}
-	if before := opts.Judge(pl, planner.Exact); before > c.Reached {
-		c.Reached = before
+	if c.Reached = opts.Judge(pl, planner.Exact); longer == pl {
 		return pl, &c
 	}
-	return longer, &c
+	if reached := opts.Judge(longer, planner.Exact); reached >= c.Reached {
+		c.Reached = reached
+		return longer, &c
+	}
+	return pl, &c
 }
 
 // stretch returns the plan with the walltimes that suit it best for a goal. The plan must have been executed, see Play.
@@ -104,6 +103,11 @@ func (m Model) stretched(pl *plan.Plan, goal plan.Goal, by float64) *plan.Plan {
 		for _, at := range []*corral.Seconds{&q.Submit, &q.Start, &q.Ready, &q.End} {
 			*at += late
 		}
+	}
+	longer.Schedule = slices.Clone(pl.Schedule)
+	for i := range longer.Schedule {
+		longer.Schedule[i].Start += late
+		longer.Schedule[i].End += late
 	}
 	played, ok := m.Play(&longer)
 	if !ok || !goal.Within(point(played)) || validator.Check(m.Problem, played) != nil {
