@@ -168,7 +168,9 @@ func (s sight) waits() bool {
 		if len(live) == 0 {
 			return !g.State.Terminal() && g.Asked == corral.AskNothing && !g.NotBefore.After(s.now)
 		}
-		return slices.ContainsFunc(live, func(a corral.Job) bool { return a.Workers == 0 && a.Asked == corral.AskNothing })
+		return slices.ContainsFunc(live, func(a corral.Job) bool {
+			return a.Workers == 0 && a.Asked == corral.AskNothing
+		})
 	})
 	return is(corral.TaskReady) && !is(corral.TaskRunning) && !coming
 }
