@@ -132,12 +132,8 @@ func (set *settings) parse(args []string, stderr io.Writer) ([]string, error) {
 	f.Float64Var(&set.lottery.error, "error", 0, "standard `deviation` of the logarithm of runtimes in draws")
 	f.Uint64Var(&set.lottery.seed, "seed", 1, "`number` that determines the draws")
 	f.IntVar(&set.lottery.number, "draws", 0, "`number` of draws; with -error 1000 by default")
-	f.BoolVar(&set.rules.unscaled, "unscaled", false,
-		"match tasks by estimates for hosts of speed 1, without transfers")
 	f.BoolVar(&set.rules.reserve, "reserve", false,
 		"let workers leave when those of real pilots do, whatever the plan says")
-	f.BoolVar(&set.rules.punctual, "punctual", false,
-		"submit later pilots at their planned times, whatever the run does")
 	f.BoolVar(&set.trace, "trace", false, "add the place and the time of each task to the JSON")
 	f.BoolVar(&set.rivals, "rivals", false, "print the best list schedules at the plan's sites, as JSON")
 	if err := f.Parse(args); err != nil {

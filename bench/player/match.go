@@ -87,11 +87,7 @@ func (r *run) next(h *host) int {
 
 // lasts reports whether a worker stays long enough for a task.
 func (r *run) lasts(h *host, i int) bool {
-	need := r.takes(h, i, 1)
-	if r.unscaled {
-		need = r.game.tasks[i].estimate
-	}
-	return r.startOn(h, i)+need+r.start <= h.pilot.cut
+	return r.startOn(h, i)+r.takes(h, i, 1)+r.start <= h.pilot.cut
 }
 
 // release forgets that a task was overtaken, and that a worker is kept free for it.

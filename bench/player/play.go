@@ -17,9 +17,7 @@ type rules struct {
 	clock  bool    // later pilots are submitted by the clock, not by the run's progress
 	factor float64 // for the assumed waits
 
-	reserve  bool // workers leave when those of real pilots do, not by the plan's margin
-	unscaled bool // workers are matched as if they had speed 1 and files took no time
-	punctual bool // later pilots are submitted at their planned times, even if their tasks are late
+	reserve bool // workers leave when those of real pilots do, not by the plan's margin
 }
 
 // A game is a plan with its workflow and its sites, ready to be played any number of times.

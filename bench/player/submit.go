@@ -33,7 +33,7 @@ func (r *run) submitDue() {
 		if !ok {
 			continue
 		}
-		if later := p.Submit > 0 || p.Follows != nil; at <= r.now && later && !r.clock && !r.punctual {
+		if later := p.Submit > 0 || p.Follows != nil; at <= r.now && later && !r.clock {
 			if r.unstarted == 0 {
 				continue // only running tasks are left
 			}

@@ -7,10 +7,6 @@
 //	go run ./witness -player PROGRAM -problems 20         # in bench/
 //	go run ./witness -player PROGRAM -first 7 -problems 1 -keep DIR
 //
-// Each plan is executed twice: as Corral executes plans today, which submits a later pilot by the clock and matches
-// tasks without regard to the speed of a site; and as the contract has it, by which a later pilot is submitted when its
-// first tasks are nearly ready, and a task is only given to a worker that stays long enough for it.
-//
 // The player shares no code with Corral. Problems are of three kinds: those of the planner's own tests, workflows with
 // heavy tails, and published workflows (-data). A quarter have pilots that are present already, some of which run
 // tasks. Deadlines and budgets are those that another plan just meets, without any slack, or those of the best list
@@ -85,10 +81,9 @@ type result struct {
 	tasks, pilots int
 	took          time.Duration // for planning
 	refused       bool          // the planner has no plan
-	execution                   // as Corral executes plans today
-	agreed        execution     // as the contract for plans has it
-	beside        float64       // executed cost ÷ that of the best list schedule within the deadline; 0: there is none
-	solvable      string        // for a goal without a plan: a list schedule or a plan that reaches it; "": none
+	execution
+	beside   float64 // executed cost ÷ that of the best list schedule within the deadline; 0: there is none
+	solvable string  // for a goal without a plan: a list schedule or a plan that reaches it; "": none
 }
 
 // An execution compares a plan with what the player makes of it.

@@ -103,22 +103,16 @@ func (b bench) rivals(ctx context.Context, dir, workflow string, p plan.Problem)
 	return x.Rivals, err
 }
 
-// today are the player's flags for what Corral does otherwise than the contract has it.
-var today = []string{}
-
-// play lets the player execute a plan in both ways, and returns what it makes of it by the first.
+// play lets the player execute a plan, and returns what it makes of it.
 func (b bench) play(ctx context.Context, dir, workflow string, pl *plan.Plan, r *result) (s solution, err error) {
-	x, err := b.ask(ctx, dir, workflow, pl, append(today, "-estimates", "plan")...)
+	x, err := b.ask(ctx, dir, workflow, pl, "-estimates", "plan")
 	if err != nil {
 		return s, err
 	}
 	if r.execution = x.beside(pl); !r.stranded {
 		s = solution{corral.Seconds(*x.Play.Makespan * float64(time.Second)), x.Play.Cost.Amount, pl.PeakCPUs}
 	}
-	if x, err = b.ask(ctx, dir, workflow, pl, "-estimates", "plan"); err != nil {
-		return s, err
-	}
-	if r.agreed = x.beside(pl); r.stranded || r.late || r.overBudget || r.agreed.stranded {
+	if r.stranded || r.late || r.overBudget {
 		b.complain(r)
 		return s, b.store(dir, workflow, r)
 	}

@@ -62,8 +62,8 @@ func (b bench) printed(ctx context.Context, dir string, number int) (all []print
 	if odds == nil || odds.Outcomes < enough {
 		return nil, ctx.Err()
 	}
-	x, err := b.ask(ctx, dir, file, pl, append(today, "-estimates", "plan", "-error", fmt.Sprint(m.Spread.Size),
-		"-draw-waits", "-draws", strconv.Itoa(b.draws), "-seed", strconv.Itoa(1_000_000+number))...)
+	x, err := b.ask(ctx, dir, file, pl, "-estimates", "plan", "-error", fmt.Sprint(m.Spread.Size),
+		"-draw-waits", "-draws", strconv.Itoa(b.draws), "-seed", strconv.Itoa(1_000_000+number))
 	if err != nil {
 		return nil, err
 	}
