@@ -55,7 +55,7 @@ func TestExecute(t *testing.T) {
 	var out, complaint bytes.Buffer
 	code := execute(context.Background(), []string{"-player", player, "-first", "8", "-problems", "1", "-exact",
 		"-csv", table}, &out, &complaint)
-	if code > 1 || !strings.Contains(out.String(), "plans, executed as Corral executes them: 0 leave a task undone, 0 "+
+	if code > 1 || !strings.Contains(out.String(), "plans, executed: 0 leave a task undone, 0 "+
 		"miss their deadline, 0 break their budget") {
 		t.Errorf("exit code %d: %s%s", code, out.String(), complaint.String())
 	}
