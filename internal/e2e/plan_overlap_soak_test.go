@@ -35,7 +35,7 @@ func TestPlanOutlastsWalltimesOnSlurm(t *testing.T) {
 		tasks[i+1].parents = []string{tasks[i].id}
 	}
 	file := u.workflow("chain", tasks...)
-	id := u.must("plan", file, "--site", "hpc", "--objective", "cost", "-q")
+	id := u.must("plan", file, "--site", "hpc", "--objective", "cost", "--algorithm", "staircase", "-q")
 	u.must("plan", "apply", id)
 	run := u.must("run", file, "--label", "plan="+id, "--detach", "-q")
 	u.until("a worker", 5*time.Minute, func() bool { return len(u.workers()) > 0 })
