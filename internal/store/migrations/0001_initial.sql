@@ -138,6 +138,8 @@ create table glideins (
 	walltime_ms             integer not null check (walltime_ms > 0),
 	idle_ms                 integer not null check (idle_ms >= 0),
 	min_stay_ms             integer not null check (min_stay_ms >= 0),
+	-- The speed of the hosts that the plan assumed, by which the estimates of tasks are divided; 0 means 1.
+	speed                   real not null default 0 check (speed >= 0 and speed <= 1),
 	overlap_ms              integer not null check (overlap_ms >= 0),
 	queue_timeout_ms        integer not null default 604800000 check (queue_timeout_ms > 0), -- a week
 
