@@ -133,10 +133,11 @@ func (c *simCluster) restart() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sinks, c.queued = map[corral.RunID]dispatch.Sink{}, map[corral.RunID]*matching.Run[*simHeld]{}
-	before := c.matcher
+	for _, w := range c.workers {
+		c.matcher.Close(&w.slot) // a slot leaves the matcher that it is in, before that matcher is replaced
+	}
 	c.matcher = matching.Matcher[*simHeld]{StartMargin: execution.StartMargin}
 	for _, w := range c.workers {
-		before.Close(&w.slot)
 		c.matcher.Open(&w.slot)
 	}
 }
