@@ -26,6 +26,7 @@ type game struct {
 	tasks    []task
 	pilots   []request // in the order of the plan
 	first    [][]int   // :: pilot → the tasks that it was requested for, by the schedule
+	lead     []seconds // :: pilot → the planned time from its submission to their readiness
 	at       []*site   // :: pilot → its queue
 	sites    map[place]*site
 	present  []present
@@ -275,14 +276,15 @@ func (r *run) book(i int, h *host, expected, end seconds) {
 	heap.Push(&r.events, event{end, ended, r.serial, nil, i, t.life})
 }
 
-// The kinds of events, in the order in which those of one instant are handled: a task that ends at the end of its
-// worker's time is done, and a pilot that ends leaves its nodes to one that starts.
+// The kinds of events, in the order in which those of one instant are handled: a worker that comes when its tasks become
+// ready may take them, a task that ends at the end of its worker's time is done, and a pilot that ends leaves its nodes
+// to one that starts.
 const (
-	ended = iota
+	joined = iota
+	ended
 	expired
 	over
 	due
-	joined
 	wake // nothing happens, but decisions are due
 )
 

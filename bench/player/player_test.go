@@ -192,7 +192,7 @@ func lateGame(t *testing.T) *game {
 	tasks := tasksOf(true, 50, 50, 50)
 	tasks[2].needs.CPUs = 2
 	g := gameOf(t, hpc(), tasks, asked(1, 0, 600), asked(2, 104, 600))
-	g.first[1] = []int{2}
+	g.first[1], g.lead[1] = []int{2}, 15*second // by its plan, c is ready when its worker is there
 	return g
 }
 

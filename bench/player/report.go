@@ -33,7 +33,8 @@ func newGame(p *plan, tasks []task, sites map[place]*site, set rules) (*game, er
 		set.gap = seconds(float64(second) / a.Rate)
 	}
 	g := &game{rules: set, tasks: tasks, pilots: p.Pilots, present: a.Present, goal: p.Goal, unit: p.Cost.Unit,
-		sites: sites, first: make([][]int, len(p.Pilots)), transfer: map[string]transfer{}}
+		sites: sites, first: make([][]int, len(p.Pilots)),
+		lead: make([]seconds, len(p.Pilots)), transfer: map[string]transfer{}}
 	for i, q := range p.Pilots {
 		s := sites[place{q.Site, q.Queue}]
 		g.at = append(g.at, s)
@@ -77,7 +78,7 @@ func (g *game) resume(schedule []placement) error {
 }
 
 // allot finds the first tasks of each pilot: those that the schedule starts on it at the earliest time. A hedge waits
-// for the tasks of the pilot that it hedges.
+// for the tasks of the pilot that it hedges. Each pilot's lead is the planned time from its submission to then.
 func (g *game) allot(schedule []placement) {
 	index := make(map[string]int, len(g.tasks))
 	for i, t := range g.tasks {
@@ -98,9 +99,12 @@ func (g *game) allot(schedule []placement) {
 		}
 	}
 	for i, q := range g.pilots {
+		of := i
 		if q.Hedges != nil {
-			g.first[i] = g.first[*q.Hedges]
+			of = *q.Hedges
+			g.first[i] = g.first[of]
 		}
+		g.lead[i] = begin[of] - g.hop - q.Submit
 	}
 }
 

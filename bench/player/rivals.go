@@ -159,7 +159,7 @@ func (s *site) walltime() seconds {
 // pit plays a rival and sets its makespan and its cost. ok is false if it leaves a task undone.
 func (g *game) pit(s *site, r *rival) (ok bool) {
 	with := *g
-	with.pilots, with.at, with.first, with.unit = nil, nil, nil, s.Unit
+	with.pilots, with.at, with.first, with.lead, with.unit = nil, nil, nil, nil, s.Unit
 	wait := s.planned(r.Hosts * r.CPUs)
 	if s.Wait != nil {
 		wait = *s.Wait
@@ -174,7 +174,7 @@ func (g *game) pit(s *site, r *rival) (ok bool) {
 				q.MinStay = r.Walltime
 			}
 			with.pilots, with.at = append(with.pilots, q), append(with.at, s)
-			with.first = append(with.first, nil)
+			with.first, with.lead = append(with.first, nil), append(with.lead, 0)
 		}
 	}
 	for i := range with.begun { // the present pilots are numbered after the plan's

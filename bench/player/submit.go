@@ -23,7 +23,7 @@ func (r *run) dueAt(p *pilot) (at seconds, ok bool) {
 }
 
 // submitDue submits the pilots whose time has come. Unless the clock decides, a later pilot also waits until its first
-// tasks will be ready within the time that its workers take to come, or have been ready before.
+// tasks will be ready as soon after its submission as planned, or have been ready before.
 func (r *run) submitDue() {
 	for i, p := range r.pilots {
 		if p.state != planned {
@@ -37,7 +37,7 @@ func (r *run) submitDue() {
 			if r.unstarted == 0 {
 				continue // only running tasks are left
 			}
-			if at, ok = r.needed(p, p.Start-p.Submit+r.at[i].Overhead); !ok {
+			if at, ok = r.needed(p, r.lead[i]); !ok {
 				continue
 			}
 		}
