@@ -21,6 +21,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -84,6 +85,7 @@ type result struct {
 	execution
 	beside   float64 // executed cost ÷ that of the best list schedule within the deadline; 0: there is none
 	solvable string  // for a goal without a plan: a list schedule or a plan that reaches it; "": none
+	reason   string  // why there is no plan
 }
 
 // An execution compares a plan with what the player makes of it.
@@ -195,13 +197,16 @@ func (b bench) problem(ctx context.Context, dir string, number int) (all []resul
 		pl, err := m.Make(ctx, goals[i].Goal, planner.Options{Seed: uint64(number)})
 		if err != nil {
 			if corral.KindOf(err) == corral.Unsatisfiable {
-				pl = new(plan.Plan)
+				pl = &plan.Plan{Reasons: []string{err.Error()}}
 			} else {
 				return nil, err
 			}
 		}
 		r := result{seed: number, number: i, kind: kind, goal: goals[i].Goal, from: goals[i].from,
 			tasks: len(p.Work.Tasks), pilots: len(pl.Pilots), took: time.Since(began), refused: !pl.Feasible}
+		if r.refused {
+			r.reason = strings.Join(pl.Reasons, "; ")
+		}
 		if pl.Feasible {
 			x, err := b.play(ctx, dir, file, pl, &r)
 			if err != nil {
@@ -232,7 +237,7 @@ func (b bench) complain(r *result) {
 	what := ""
 	switch {
 	case r.solvable != "":
-		what = "is refused, but " + r.solvable + " reaches it"
+		what = fmt.Sprintf("is refused (%s), but %s reaches it", r.reason, r.solvable)
 	case r.stranded:
 		what = "leaves a task undone"
 	case r.late:
