@@ -1,9 +1,12 @@
 package sim
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // A clock represents virtual time. Events happen in chronological order; events of the same instant happen in the order
-// in which they were scheduled.
+// in which they were scheduled, those of atFirst before the others.
 type clock struct {
 	begin  time.Time
 	now    time.Duration // time since begin
@@ -31,7 +34,17 @@ func (c *clock) since(t time.Time) time.Duration { return t.Sub(c.begin) }
 // the store.
 func (c *clock) at(at time.Duration, do func()) {
 	c.last++
-	c.events = append(c.events, event{max(c.now, wholeUp(at)), c.last, do})
+	c.push(event{max(c.now, wholeUp(at)), c.last, do})
+}
+
+// atFirst schedules an event that happens before those of its instant that at schedules.
+func (c *clock) atFirst(at time.Duration, do func()) {
+	c.last++
+	c.push(event{max(c.now, wholeUp(at)), c.last + math.MinInt64, do})
+}
+
+func (c *clock) push(e event) {
+	c.events = append(c.events, e)
 	for i := len(c.events) - 1; i > 0; {
 		above := (i - 1) / 2
 		if !c.events[i].before(c.events[above]) {

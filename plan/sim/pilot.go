@@ -61,7 +61,7 @@ func (p *pilot) begin() {
 	p.s.apply(reconcile.LeaseJob{Job: p.job.ID, Holder: p.job.Tag})
 	p.stay = attempt.NewStay(now, order)
 	p.roster = attempt.NewRoster(p.job.Tag, order, nil, "")
-	p.s.after(p.s.Overhead, p.ready)
+	p.s.atFirst(p.s.now+p.s.Overhead, p.ready) // its workers may take the tasks that become ready when they come
 	p.s.at(p.s.since(p.stay.End), p.consider)
 	if f := p.s.sim.Failures.Pilot; f != nil {
 		if after, ok := f(p.s.Name, p.number); ok {
