@@ -21,6 +21,7 @@ type share struct {
 	count int
 	slot  *Slot // the slot of the hosts; nil: they are available after a wait, for as long as the site allows
 	stay  stay  // how long the hosts stay when they are idle
+	ahead bool  // the hosts are filled before slower hosts of present pilots
 }
 
 // An outcome is the result of evaluating a candidate.
@@ -116,6 +117,9 @@ func (p *planning) lines(c candidate, begin time.Duration) []*line {
 				all[len(all)-1].hold()
 			}
 		}
+	}
+	if len(c) > 0 && c[0].ahead {
+		slices.SortStableFunc(all, func(a, b *line) int { return cmp.Compare(b.site.Speed.Factor(), a.site.Speed.Factor()) })
 	}
 	return all
 }

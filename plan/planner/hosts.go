@@ -30,6 +30,9 @@ func (p *planning) candidates() []candidate {
 				if n > 1 && len(p.Work.Tasks) <= manyStays {
 					all = append(all, c.staying(overPauses))
 				}
+				if p.faster(c) {
+					all = append(all, c.goingAhead())
+				}
 				if unsure(p) {
 					all = append(all, c.staying(throughout))
 				}
@@ -87,6 +90,23 @@ func (c candidate) staying(s stay) candidate {
 	c = slices.Clone(c)
 	for i := range c {
 		c[i].stay = s
+	}
+	return c
+}
+
+// faster reports whether a candidate has hosts that are faster than those of a present pilot. Present pilots cost
+// nothing more, and are used first; but tasks on the critical path may be worth a faster host.
+func (p *planning) faster(c candidate) bool {
+	return slices.ContainsFunc(c, func(s share) bool {
+		return slices.ContainsFunc(p.Present, func(q plan.Present) bool { return q.Speed.Factor() < s.site.Speed.Factor() })
+	})
+}
+
+// goingAhead returns the candidate with hosts that are filled before slower hosts of present pilots.
+func (c candidate) goingAhead() candidate {
+	c = slices.Clone(c)
+	for i := range c {
+		c[i].ahead = true
 	}
 	return c
 }

@@ -66,6 +66,21 @@ func TestPresentPilotsAreUsedFirst(t *testing.T) {
 	}
 }
 
+// TestSlowPresentPilots: a task that is too slow on a present pilot gets a faster host, if there is a goal that needs it.
+func TestSlowPresentPilots(t *testing.T) {
+	t.Parallel()
+	slow := there(4, time.Hour)
+	slow.Speed = 0.5
+	problem := plan.Problem{Work: beside(t, 1), Sites: []plan.Site{cloud()}, Present: []plan.Present{slow}}
+	for deadline, held := range map[time.Duration]int{90 * time.Second: 1, 2 * time.Minute: 0} {
+		p, err := planner.Make(problem, plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(deadline)},
+			planner.Options{})
+		if err != nil || !p.Feasible || p.PeakCPUs != held {
+			t.Errorf("deadline of %s: %v, %+v, want %d cpus", deadline, err, p, held)
+		}
+	}
+}
+
 // TestExpect: running tasks stay where they are, a pilot that is idle for too long has left, and tasks that do not fit
 // any pilot before it leaves remain.
 func TestExpect(t *testing.T) {

@@ -40,6 +40,9 @@ func (p *planning) witness(all []outcome) []outcome {
 	}
 	for left := p.plays(); left > 0 && p.ctx.Err() == nil; {
 		due, settled := p.unplayed(all)
+		if !settled && len(due) == 0 {
+			due = p.nearly(all)
+		}
 		if len(due) == 0 || settled && len(p.all) > PlayedFront {
 			return all
 		}
@@ -100,6 +103,20 @@ func (p *planning) unplayed(all []outcome) (due []int, settled bool) {
 		}
 	}
 	return due, ok
+}
+
+// nearly returns, if no outcome reaches the goal, the outcomes to execute in the hope that one does: those that exceed
+// its bounds by little according to their list schedules.
+func (p *planning) nearly(all []outcome) (due []int) {
+	const little = 1.02
+	for k, o := range all {
+		late := p.Goal.Deadline > 0 && float64(o.Makespan) > little*float64(p.Goal.Deadline)
+		dear := p.Goal.Budget != nil && float64(o.Cost.Money) > little*float64(p.Goal.Budget.Money)
+		if !o.played && o.limit == "" && o.breach == "" && !late && !dear {
+			due = append(due, k)
+		}
+	}
+	return due
 }
 
 // some returns at most n elements of a list, evenly spaced.
