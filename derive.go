@@ -21,8 +21,7 @@ func (g *Glidein) Derive(site SiteState, held Hold, lack Lack, now time.Time) (G
 	case g.Asked != AskNothing:
 		return GlideinDeleted, "removed"
 	case len(live) > 0:
-		a, _ := g.Furthest()
-		return GlideinActive, string(a.words(nil))
+		return GlideinActive, string(furthest(live).words(nil))
 	case g.State.Terminal(): // keep an old verdict: until=TIME must not be evaluated again at a later now
 		return g.State, g.Reason
 	}
@@ -36,12 +35,20 @@ func (j *Job) words(b []byte) []byte {
 	return append(append(b, ' '), j.State...)
 }
 
-// Current reports whether the recorded state and reason are those of Derive for a glidein whose last attempt is its
-// only live one, and of which nothing was asked.
-func (g *Glidein) Current() bool {
-	var buf [48]byte
-	last := &g.Attempts[len(g.Attempts)-1]
-	return g.State == GlideinActive && string(last.words(buf[:0])) == g.Reason
+// Current reports whether the recorded state and reason are those of Derive. A look at a site asks this for each of its
+// glideins, so in the usual states no reason is built on the heap.
+func (g *Glidein) Current(site SiteState, held Hold, lack Lack, now time.Time) bool {
+	var buf [96]byte
+	live := g.Live()
+	switch {
+	case g.Asked != AskNothing:
+	case len(live) > 0:
+		return g.State == GlideinActive && string(furthest(live).words(buf[:0])) == g.Reason
+	case site == SiteReady && !lack.Final && len(g.Attempts) == 0 && g.Resubmit.Deadline.IsZero() && now.Before(g.NotBefore):
+		return g.State == GlideinWaiting && string(g.notBefore(buf[:0])) == g.Reason
+	}
+	state, reason := g.Derive(site, held, lack, now)
+	return state == g.State && reason == g.Reason
 }
 
 // deriveWithoutAttempt is Derive for a glidein without live attempts that was not asked to end.
@@ -61,7 +68,7 @@ func (g *Glidein) deriveWithoutAttempt(site SiteState, held Hold, lack Lack, now
 	case lack.Final:
 		return GlideinFailed, lack.Why
 	case now.Before(g.NotBefore):
-		return GlideinWaiting, g.notBefore()
+		return GlideinWaiting, string(g.notBefore(nil))
 	case now.Before(held.Until):
 		return GlideinWaiting, "limit circuit breaker: " + held.Why + "; none before " + held.Until.Format(time.RFC3339)
 	case lack.Why != "":
@@ -72,13 +79,13 @@ func (g *Glidein) deriveWithoutAttempt(site SiteState, held Hold, lack Lack, now
 	return GlideinWaiting, "to be submitted"
 }
 
-// notBefore describes the time until which a glidein waits and, if it follows another glidein, names that glidein.
-func (g *Glidein) notBefore() string {
-	said := "not before " + g.NotBefore.Format(time.RFC3339)
+// notBefore appends the time until which a glidein waits and, if it follows another glidein, the id of that glidein.
+func (g *Glidein) notBefore(b []byte) []byte {
+	b = g.NotBefore.AppendFormat(append(b, "not before "...), time.RFC3339)
 	if g.Follows != 0 {
-		said += fmt.Sprintf(", to take over from glidein %d", g.Follows)
+		b = strconv.AppendInt(append(b, ", to take over from glidein "...), int64(g.Follows), 10)
 	}
-	return said
+	return b
 }
 
 // lastWord puts the last attempt's own reason before the rule that ended the glidein.
@@ -97,12 +104,20 @@ func (g *Glidein) lastWord(rule string) string {
 // Furthest returns the live attempt with the most advanced state; of two attempts in the same state it returns the
 // later one. ok is false if no attempt is alive. It represents an ACTIVE glidein in displays.
 func (g *Glidein) Furthest() (a Job, ok bool) {
-	for _, b := range g.Live() {
-		if !ok || slices.Index(JobStates, b.State) >= slices.Index(JobStates, a.State) {
-			a, ok = b, true
+	if live := g.Live(); len(live) > 0 {
+		return *furthest(live), true
+	}
+	return Job{}, false
+}
+
+func furthest(live []Job) *Job {
+	a := &live[0]
+	for i := range live {
+		if b := &live[i]; slices.Index(JobStates, b.State) >= slices.Index(JobStates, a.State) {
+			a = b
 		}
 	}
-	return a, ok
+	return a
 }
 
 // Shown returns the state to display, and its reason. For an ACTIVE glidein these are the state and reason of the

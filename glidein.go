@@ -202,11 +202,11 @@ func (g Glidein) Retime(at time.Time, reason string, now time.Time) (Glidein, []
 // The attempts may be in brief. Settle is needed after each change of an attempt or of the site, and when time alone
 // changes the result: when a back-off ends, or when a planned start is due.
 func (g Glidein) Settle(site SiteState, held Hold, lack Lack, now time.Time) (Glidein, []Entry) {
-	from := g.State
-	state, reason := g.Derive(site, held, lack, now)
-	if state == from && reason == g.Reason {
+	if g.Current(site, held, lack, now) {
 		return g, nil
 	}
+	from := g.State
+	state, reason := g.Derive(site, held, lack, now)
 	g.State, g.Reason, g.UpdatedAt = state, reason, latest(now, g.UpdatedAt)
 	return g, []Entry{{Object: ObjectGlidein, Of: int64(g.ID), Event: "derive",
 		From: string(from), To: string(state), Reason: reason}}

@@ -2,6 +2,7 @@ package corral
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 )
@@ -64,12 +65,12 @@ func NewHold(recent []Job) Hold {
 // wait; why is "" if the attempt need not wait. One attempt is let through as a trial. Others follow once the trial has
 // registered workers; if the trial comes to nothing, the next Hold is longer. If a trial has no result within holdMax,
 // another attempt is let through, so that a long queue does not block the site. live are the site's live attempts.
-func (h Hold) Trial(now time.Time, live []Job) (why string, until time.Time) {
+func (h Hold) Trial(now time.Time, live iter.Seq[*Job]) (why string, until time.Time) {
 	if h.Since.IsZero() {
 		return "", time.Time{}
 	}
-	var trial Job
-	for _, j := range live {
+	trial := &Job{}
+	for j := range live {
 		switch {
 		case j.Workers > 0 && j.StartedAt.After(h.Since):
 			return "", time.Time{}

@@ -1,6 +1,7 @@
 package corral_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,15 +65,16 @@ func TestHoldNamesTheLastReason(t *testing.T) {
 func TestTrial(t *testing.T) {
 	t.Parallel()
 	h := corral.Hold{Since: noon, Until: noon.Add(time.Minute), Why: "the last 3 attempts at the site came to nothing"}
-	trial := corral.Job{Kind: corral.PilotJob, Glidein: 7, State: corral.JobQueued, CreatedAt: noon.Add(2 * time.Minute)}
-	why, until := h.Trial(noon.Add(3*time.Minute), []corral.Job{trial})
+	trial := &corral.Job{Kind: corral.PilotJob, Glidein: 7, State: corral.JobQueued, CreatedAt: noon.Add(2 * time.Minute)}
+	live := slices.Values([]*corral.Job{trial})
+	why, until := h.Trial(noon.Add(3*time.Minute), live)
 	if why != "limit circuit breaker: the last 3 attempts at the site came to nothing; an attempt of glidein 7 tests whether it works again" || !until.Equal(noon.Add(12*time.Minute)) {
 		t.Errorf("%q until %s", why, until)
 	}
-	if why, until := h.Trial(noon.Add(-24*time.Hour), []corral.Job{trial}); why != "" {
+	if why, until := h.Trial(noon.Add(-24*time.Hour), live); why != "" {
 		t.Errorf("after the clock was set back by a day: %q until %s", why, until)
 	}
-	if why, _ := (corral.Hold{}).Trial(noon.Add(3*time.Minute), []corral.Job{trial}); why != "" {
+	if why, _ := (corral.Hold{}).Trial(noon.Add(3*time.Minute), live); why != "" {
 		t.Errorf("closed: %q", why)
 	}
 }

@@ -9,7 +9,7 @@ type Load struct {
 }
 
 // Add counts a job if it is a live attempt.
-func (l Load) Add(j Job) Load {
+func (l Load) Add(j *Job) Load {
 	switch {
 	case j.Kind != PilotJob || !j.Live():
 	case j.State == JobRunning:
@@ -21,7 +21,7 @@ func (l Load) Add(j Job) Load {
 }
 
 // Without reverses Add.
-func (l Load) Without(j Job) Load {
+func (l Load) Without(j *Job) Load {
 	n := Load{}.Add(j)
 	return Load{Queued: l.Queued - n.Queued, Running: l.Running - n.Running}
 }

@@ -11,7 +11,7 @@ func TestLoad(t *testing.T) {
 	var l corral.Load
 	for _, kind := range []corral.JobKind{corral.SetupJob, corral.PilotJob, corral.CleanupJob} {
 		for _, state := range corral.JobStates {
-			l = l.Add(corral.Job{Kind: kind, State: state})
+			l = l.Add(&corral.Job{Kind: kind, State: state})
 		}
 	}
 	if want := (corral.Load{Queued: 3, Running: 1}); l != want {

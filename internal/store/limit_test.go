@@ -103,8 +103,8 @@ func ask(w *world, site corral.Site, g corral.Glidein, script []string) error {
 // loadOf counts the attempts that the store lists, independently of Load.
 func loadOf(tx *store.Tx, site corral.SiteID) (l corral.Load, err error) {
 	jobs, err := tx.Jobs(store.JobFilter{Site: site})
-	for _, j := range jobs {
-		l = l.Add(j)
+	for i := range jobs {
+		l = l.Add(&jobs[i])
 	}
 	return l, err
 }

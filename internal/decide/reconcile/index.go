@@ -23,9 +23,9 @@ func newIndex(w World) *index {
 	x := &index{owners: map[corral.JobID]corral.GlideinID{}}
 	for i := range w.Glideins {
 		g := &w.Glideins[i]
-		for _, a := range g.Attempts {
-			x.owners[a.ID] = g.ID
-			x.load = x.load.Add(a)
+		for k := range g.Attempts {
+			x.owners[g.Attempts[k].ID] = g.ID
+			x.load = x.load.Add(&g.Attempts[k])
 		}
 	}
 	return x
@@ -73,7 +73,7 @@ func (w *World) add(j corral.Job) {
 	}
 	g.Add(j)
 	w.index.owners[j.ID] = g.ID
-	w.index.load = w.index.load.Add(j)
+	w.index.load = w.index.load.Add(&j)
 }
 
 // A jobRule is one of the rules of corral.Job.
@@ -92,7 +92,7 @@ func (w *World) change(id corral.JobID, rule jobRule) (corral.Job, []corral.Entr
 	}
 	*place = j
 	if j.Kind == corral.PilotJob {
-		w.index.load = w.index.load.Without(before).Add(j)
+		w.index.load = w.index.load.Without(&before).Add(&j)
 		w.remember(before, j)
 	}
 	return j, entries, nil

@@ -282,7 +282,7 @@ func steady(g *corral.Glidein) bool {
 // glidein decides about one glidein, except for its turn to submit another attempt.
 func glidein(now time.Time, w *World, g *corral.Glidein, turns turns) []Action {
 	var actions []Action
-	if w.Site.State == corral.SiteReady && steady(g) && g.Current() {
+	if w.Site.State == corral.SiteReady && steady(g) && g.Current(w.Site.State, w.Held, corral.Lack{}, now) {
 		return nil
 	}
 	if retime, ok := follow(now, w, g); ok {
@@ -298,7 +298,7 @@ func glidein(now time.Time, w *World, g *corral.Glidein, turns turns) []Action {
 	if lack == (corral.Lack{}) {
 		lack = turns.lacks[g.ID]
 	}
-	if state, reason := g.Derive(w.Site.State, w.Held, lack, now); state != g.State || reason != g.Reason {
+	if !g.Current(w.Site.State, w.Held, lack, now) {
 		actions = append(actions, Settle{g.ID, lack})
 	}
 	return actions

@@ -200,7 +200,7 @@ func (b *batch) check() {
 // requests, or the number of attempts that belong to one glidein.
 func limitBroken(now time.Time, w World, asked []time.Time) string {
 	var l corral.Load
-	for _, a := range w.attempts() {
+	for a := range w.attempts() {
 		l = l.Add(a)
 	}
 	if m := w.Site.Limits; m.MaxQueued > 0 && l.Queued > m.MaxQueued || m.MaxRunning > 0 && l.Queued+l.Running > m.MaxRunning {

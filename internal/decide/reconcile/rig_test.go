@@ -126,7 +126,10 @@ func (r *rig) find(id corral.JobID) corral.Job {
 
 // live returns all live jobs.
 func (r *rig) live() []corral.Job {
-	live := r.attempts()
+	var live []corral.Job
+	for j := range r.attempts() {
+		live = append(live, *j)
+	}
 	for _, j := range r.Jobs {
 		if j.Live() {
 			live = append(live, j)

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -43,13 +44,12 @@ func takeTurns(now time.Time, w *World) turns {
 	if len(wanting) == 0 {
 		return t
 	}
-	live := w.attempts()
 	load := corral.Load{}
-	for _, a := range live {
+	for a := range w.attempts() {
 		load = load.Add(a)
 	}
 	room, nextRoom := w.pace(now)
-	trial, trialEnds := w.Held.Trial(now, live)
+	trial, trialEnds := w.Held.Trial(now, w.attempts())
 	for _, c := range wanting {
 		full := w.Site.Full(load)
 		switch {
@@ -64,8 +64,15 @@ func takeTurns(now time.Time, w *World) turns {
 			t.submits = append(t.submits, Submit{Kind: corral.PilotJob, Glidein: c.g.ID, Reason: c.why})
 			load.Queued++
 			room--
-			next := corral.Job{Kind: corral.PilotJob, Glidein: c.g.ID, State: corral.JobNew, CreatedAt: now}
-			trial, trialEnds = w.Held.Trial(now, append(live, next))
+			next := &corral.Job{Kind: corral.PilotJob, Glidein: c.g.ID, State: corral.JobNew, CreatedAt: now}
+			trial, trialEnds = w.Held.Trial(now, func(yield func(*corral.Job) bool) {
+				for a := range w.attempts() {
+					if !yield(a) {
+						return
+					}
+				}
+				yield(next)
+			})
 		}
 	}
 	return t
@@ -101,23 +108,33 @@ func waitsSince(w *World, g *corral.Glidein) time.Time {
 }
 
 // attempts returns the site's live attempts.
-func (w *World) attempts() []corral.Job {
-	var live []corral.Job
-	for i := range w.Glideins {
-		g := &w.Glideins[i]
-		live = append(live, g.Live()...)
+func (w *World) attempts() iter.Seq[*corral.Job] {
+	return func(yield func(*corral.Job) bool) {
+		for i := range w.Glideins {
+			all := w.Glideins[i].Attempts
+			for k := range all {
+				if all[k].Live() && !yield(&all[k]) {
+					return
+				}
+			}
+		}
 	}
-	return live
 }
 
 // pace returns how many attempts may be requested now and, if that number is 0, when the next attempt may be requested.
 // It depends on the recorded times of the last requests, which survive a restart of corrald.
 func (w *World) pace(now time.Time) (n int, next time.Time) {
 	var asked []time.Time
-	for _, a := range slices.Concat(w.attempts(), w.Over) {
+	consider := func(a *corral.Job) {
 		if end := a.CreatedAt.Add(SubmitWindow); end.After(now) && !a.CreatedAt.After(now) {
 			asked = append(asked, end)
 		}
+	}
+	for a := range w.attempts() {
+		consider(a)
+	}
+	for i := range w.Over {
+		consider(&w.Over[i])
 	}
 	if len(asked) < SubmitMost {
 		return SubmitMost - len(asked), time.Time{}

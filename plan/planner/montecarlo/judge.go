@@ -23,7 +23,7 @@ const (
 	drawnTasks = 800_000
 	mostTasks  = 50_000
 
-	batch    = 8     // outcomes before the first check of whether the share is clearly on one side; then twice as many
+	batch    = 8     // outcomes before the first check of whether the share is clearly on one side; then a quarter more
 	mistaken = 0.001 // bound of the probability that a share is clearly on the wrong side
 )
 
@@ -75,7 +75,7 @@ func (m Model) Judge(ctx context.Context, goal plan.Goal, seed uint64) planner.J
 		}
 		share := 0.0
 		for drawn := 0; drawn < enough; {
-			drawn = min(max(first, 2*drawn), enough)
+			drawn = min(max(first, drawn+(drawn+4*batch-1)/(4*batch)*batch), enough)
 			share = meets(judge.Outcomes(pl, drawn, seed), goal)
 			if distant(share, goal.Confidence, drawn) {
 				break
@@ -116,6 +116,7 @@ func WaitShare(goal plan.Goal, tasks int) float64 {
 // Make returns the plan of the planner. A plan with a bound and a confidence is chosen by simulated outcomes, and
 // reports their number. An error is either an error of the planner or the cause of the cancellation of ctx.
 func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (*plan.Plan, error) {
+	reserve()
 	m.ctx, opts.Context = ctx, ctx
 	if m.Playable() {
 		opts.Play = m.Play
