@@ -44,7 +44,8 @@ func (g *Glidein) Current(site SiteState, held Hold, lack Lack, now time.Time) b
 	case g.Asked != AskNothing:
 	case len(live) > 0:
 		return g.State == GlideinActive && string(furthest(live).words(buf[:0])) == g.Reason
-	case site == SiteReady && !lack.Final && len(g.Attempts) == 0 && g.Resubmit.Deadline.IsZero() && now.Before(g.NotBefore):
+	case site == SiteReady && !lack.Final && len(g.Attempts) == 0 && g.Resubmit.Deadline.IsZero() &&
+		now.Before(g.NotBefore):
 		return g.State == GlideinWaiting && string(g.notBefore(buf[:0])) == g.Reason
 	}
 	state, reason := g.Derive(site, held, lack, now)

@@ -11,8 +11,8 @@
 //
 //   - Pilots are submitted at their times. A pilot that replaces another keeps its distance from the start of that one.
 //     A later pilot also waits until one of its first tasks, those that the schedule starts on it first, is expected to
-//     be ready as soon after its submission as planned; -clock leaves this out. If a run has nothing else to wait for, the next
-//     pilot is submitted, which is counted (forced_submissions).
+//     be ready as soon after its submission as planned; -clock leaves this out. If a run has nothing else to wait for,
+//     the next pilot is submitted, which is counted (forced_submissions).
 //   - A pilot starts after its wait, if the site's limits allow it and its hosts fit on the nodes beside those that
 //     run. Hosts are packed by vector bin packing, first fit decreasing. If that fails, the pilot waits and counts as a
 //     violation only if a bound proves that no packing exists; else it starts, and counts as undecided.

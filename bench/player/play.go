@@ -276,9 +276,9 @@ func (r *run) book(i int, h *host, expected, end seconds) {
 	heap.Push(&r.events, event{end, ended, r.serial, nil, i, t.life})
 }
 
-// The kinds of events, in the order in which those of one instant are handled: a worker that comes when its tasks become
-// ready may take them, a task that ends at the end of its worker's time is done, and a pilot that ends leaves its nodes
-// to one that starts.
+// The kinds of events, in the order in which those of one instant are handled: a worker that comes when its tasks
+// become ready may take them, a task that ends at the end of its worker's time is done, and a pilot that ends leaves
+// its nodes to one that starts.
 const (
 	joined = iota
 	ended

@@ -59,7 +59,7 @@ var groups = []group{
 	{"cmd", "the programs, each of which wires its parts", nil},
 	{"examples", "workflows and programs to begin with", []string{"api", "plan", root}},
 	{"bench", "benchmarks, and experiments of papers", nil},
-	{"internal/archtest", "these rules", nil},
+	{"internal/archtest", "tests of the architecture's rules", nil},
 	{"internal/e2e", "tests of the programs", nil},
 }
 

@@ -119,7 +119,9 @@ func (p *planning) lines(c candidate, begin time.Duration) []*line {
 		}
 	}
 	if len(c) > 0 && c[0].ahead {
-		slices.SortStableFunc(all, func(a, b *line) int { return cmp.Compare(b.site.Speed.Factor(), a.site.Speed.Factor()) })
+		slices.SortStableFunc(all, func(a, b *line) int {
+			return cmp.Compare(b.site.Speed.Factor(), a.site.Speed.Factor())
+		})
 	}
 	return all
 }

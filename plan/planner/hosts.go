@@ -98,7 +98,9 @@ func (c candidate) staying(s stay) candidate {
 // nothing more, and are used first; but tasks on the critical path may be worth a faster host.
 func (p *planning) faster(c candidate) bool {
 	return slices.ContainsFunc(c, func(s share) bool {
-		return slices.ContainsFunc(p.Present, func(q plan.Present) bool { return q.Speed.Factor() < s.site.Speed.Factor() })
+		return slices.ContainsFunc(p.Present, func(q plan.Present) bool {
+			return q.Speed.Factor() < s.site.Speed.Factor()
+		})
 	})
 }
 

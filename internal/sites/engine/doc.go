@@ -1,4 +1,4 @@
-// Package engine is the loop around reconcile: it observes sites, records changes, decides, and acts.
+// Package engine observes each site, lets reconcile decide, and carries out the actions.
 //
 // Each site has its own goroutine, so that trouble at one does not slow the others. Each step is the same: poll the
 // site's live jobs in one round trip, record the observations, load the recorded world, let reconcile decide, perform

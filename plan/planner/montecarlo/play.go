@@ -9,6 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/decide/reconcile"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/sim"
 )
@@ -40,6 +41,7 @@ func (m Model) Play(made *plan.Plan) (played *plan.Plan, ok bool) {
 func (m Model) settle(made *plan.Plan) (played *plan.Plan, ok bool) {
 	// Without the pilots that had no task, and with pilots requested when they were really due, the execution may be
 	// another one.
+	made = paced(made)
 	for range mostPlays {
 		if played, ok = m.once(made); !ok || settled(made, played) {
 			return played, ok
@@ -47,6 +49,24 @@ func (m Model) settle(made *plan.Plan) (played *plan.Plan, ok bool) {
 		made = played
 	}
 	return nil, false
+}
+
+// paced returns a plan whose pilots are submitted at the pace that corrald keeps at each queue, so that the first
+// execution of a plan with many pilots has them at their planned times.
+func paced(made *plan.Plan) *plan.Plan {
+	p := withPilots(made)
+	before := map[[2]string][]corral.Seconds{} // :: site and queue → times of submission
+	for _, k := range bySubmission(p.Pilots) {
+		q := &p.Pilots[k]
+		in := [2]string{q.Site, q.Queue}
+		all := before[in]
+		if n := len(all) - reconcile.SubmitMost; n >= 0 {
+			late := max(0, all[n]+corral.Seconds(reconcile.SubmitWindow)-q.Submit)
+			q.Submit, q.Start, q.Ready = q.Submit+late, q.Start+late, q.Ready+late
+		}
+		before[in] = append(all, q.Submit)
+	}
+	return p
 }
 
 // Playable reports whether the workflow is small enough to be executed.
