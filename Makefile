@@ -203,7 +203,7 @@ bench-evidence: ## the planner's claims: figures, with plots and tables in docs/
 
 bench-witness: ## 1,000 plans and 100 of shares, executed by a player that shares no code with Corral; DATA has published workflows
 	$(GO) build -o bin/player ./bench/player
-	$(GO) run ./bench/witness -player bin/player -problems 92 -shares 110 $(if $(DATA),-data $(DATA)) -csv docs/bench/witness.csv
+	$(GO) run ./bench/witness -player bin/player -problems 150 -shares 110 $(if $(DATA),-data $(DATA)) -csv docs/bench/witness.csv
 
 bench-live: build ## RUNS runs of a minute or two by `run --auto`, each beside a control; SLURM=1: on a real Slurm
 	$(GO) run ./bench/live -runs $(or $(RUNS),4) $(if $(SLURM),-slurm) -csv docs/bench/live$(if $(SLURM),-slurm).csv

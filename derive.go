@@ -41,11 +41,10 @@ func (g *Glidein) Current(site SiteState, held Hold, lack Lack, now time.Time) b
 	var buf [96]byte
 	live := g.Live()
 	switch {
-	case g.Asked != AskNothing:
+	case g.Asked != AskNothing, g.State.Terminal():
 	case len(live) > 0:
 		return g.State == GlideinActive && string(furthest(live).words(buf[:0])) == g.Reason
-	case site == SiteReady && !lack.Final && len(g.Attempts) == 0 && g.Resubmit.Deadline.IsZero() &&
-		now.Before(g.NotBefore):
+	case site == SiteReady && !lack.Final && len(g.Attempts) == 0 && now.Before(g.NotBefore):
 		return g.State == GlideinWaiting && string(g.notBefore(buf[:0])) == g.Reason
 	}
 	state, reason := g.Derive(site, held, lack, now)

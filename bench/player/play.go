@@ -26,7 +26,7 @@ type game struct {
 	tasks    []task
 	pilots   []request // in the order of the plan
 	first    [][]int   // :: pilot → the tasks that it was requested for, by the schedule
-	lead     []seconds // :: pilot → the planned time from its submission to their readiness
+	lead     []seconds // :: pilot → the planned time from its submission until those tasks are ready
 	at       []*site   // :: pilot → its queue
 	sites    map[place]*site
 	present  []present
@@ -125,7 +125,7 @@ func (r *run) step() {
 		switch e.kind {
 		case ended:
 			r.finish(e.number, e.life)
-			r.match() // before other tasks end at this instant, and before other workers come
+			r.match() // before other tasks end at this instant
 		case expired:
 			r.expire(e.pilot)
 		case over:
@@ -276,9 +276,9 @@ func (r *run) book(i int, h *host, expected, end seconds) {
 	heap.Push(&r.events, event{end, ended, r.serial, nil, i, t.life})
 }
 
-// The kinds of events, in the order in which those of one instant are handled: a worker that comes when its tasks
-// become ready may take them, a task that ends at the end of its worker's time is done, and a pilot that ends leaves
-// its nodes to one that starts.
+// The kinds of events, in the order in which those of one instant are handled: a worker may take tasks that become
+// ready at the instant at which it comes, a task that ends at the end of its worker's time is done, and a pilot that
+// ends leaves its nodes to one that starts.
 const (
 	joined = iota
 	ended

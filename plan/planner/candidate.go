@@ -21,7 +21,7 @@ type share struct {
 	count int
 	slot  *Slot // the slot of the hosts; nil: they are available after a wait, for as long as the site allows
 	stay  stay  // how long the hosts stay when they are idle
-	ahead bool  // the hosts are filled before slower hosts of present pilots
+	ahead bool  // all hosts are filled by speed, the fastest first, also before present pilots
 }
 
 // An outcome is the result of evaluating a candidate.

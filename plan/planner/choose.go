@@ -258,11 +258,11 @@ func (p *planning) reasons(best outcome, all []outcome) []string {
 		round(path), plan.CoreTime(p.Work.CPUTime().Hours()), cpus(p.most)))
 	said = append(said, best.whyClustered(all)...)
 	if held := presentCPUs(p.Present); held > 0 {
-		order := "first"
+		order := "are used first"
 		if c := best.candidate; len(c) > 0 && c[0].ahead {
-			order = "too, after faster ones"
+			order = "are present, too, but faster hosts are preferred"
 		}
-		said = append(said, fmt.Sprintf("%s of present or requested pilots are used %s", cpus(held), order))
+		said = append(said, fmt.Sprintf("%s of present or requested pilots %s", cpus(held), order))
 	}
 	sooner, later := neighbours(best.Point, front(all))
 	for _, o := range sooner {

@@ -30,7 +30,7 @@ func (p *planning) candidates() []candidate {
 				if n > 1 && len(p.Work.Tasks) <= manyStays {
 					all = append(all, c.staying(overPauses))
 				}
-				if p.faster(c) {
+				if len(p.Work.Tasks) <= manySizes && p.faster(c) {
 					all = append(all, c.goingAhead())
 				}
 				if unsure(p) {
@@ -94,17 +94,20 @@ func (c candidate) staying(s stay) candidate {
 	return c
 }
 
-// faster reports whether a candidate has hosts that are faster than those of a present pilot. Present pilots cost
-// nothing more, and are used first; but tasks on the critical path may be worth a faster host.
+// muchFaster is the least ratio of two speeds for which the faster hosts may be worth their price.
+const muchFaster = 1.02
+
+// faster reports whether a candidate has hosts that are noticeably faster than those of a present pilot. Present pilots
+// cost nothing more, and are used first; but tasks on the critical path may be worth a faster host.
 func (p *planning) faster(c candidate) bool {
 	return slices.ContainsFunc(c, func(s share) bool {
 		return slices.ContainsFunc(p.Present, func(q plan.Present) bool {
-			return q.Speed.Factor() < s.site.Speed.Factor()
+			return muchFaster*q.Speed.Factor() < s.site.Speed.Factor()
 		})
 	})
 }
 
-// goingAhead returns the candidate with hosts that are filled before slower hosts of present pilots.
+// goingAhead returns the candidate with all hosts filled by speed, the fastest first, also before present pilots.
 func (c candidate) goingAhead() candidate {
 	c = slices.Clone(c)
 	for i := range c {

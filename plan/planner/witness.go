@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"runtime"
 	"slices"
 	"sync"
@@ -32,8 +33,9 @@ const PlayedFront = 50_000
 
 // witness executes the outcomes that matter, the best one for the goal and those of the front, and replaces their
 // figures by those of the execution, after which others may matter. An execution seldom ends sooner or costs less than
-// its list schedule, so the outcomes that were never the best need none. If a workflow is so large that some outcomes
-// that matter cannot be executed, they are removed.
+// its list schedule, so the outcomes that were never the best need none, unless no outcome reaches the goal: then those
+// that almost do are executed, too. If a workflow is so large that some outcomes that matter cannot be executed, they
+// are removed.
 func (p *planning) witness(all []outcome) []outcome {
 	if p.play == nil {
 		return all
@@ -41,7 +43,7 @@ func (p *planning) witness(all []outcome) []outcome {
 	for left := p.plays(); left > 0 && p.ctx.Err() == nil; {
 		due, settled := p.unplayed(all)
 		if !settled && len(due) == 0 {
-			due = p.nearly(all)
+			due = p.almost(all)
 		}
 		if len(due) == 0 || settled && len(p.all) > PlayedFront {
 			return all
@@ -105,18 +107,26 @@ func (p *planning) unplayed(all []outcome) (due []int, settled bool) {
 	return due, ok
 }
 
-// nearly returns, if no outcome reaches the goal, the outcomes to execute in the hope that one does: those that exceed
-// its bounds by little according to their list schedules.
-func (p *planning) nearly(all []outcome) (due []int) {
-	const little = 1.02
-	for k, o := range all {
-		late := p.Goal.Deadline > 0 && float64(o.Makespan) > little*float64(p.Goal.Deadline)
-		dear := p.Goal.Budget != nil && float64(o.Cost.Money) > little*float64(p.Goal.Budget.Money)
-		if !o.played && o.limit == "" && o.breach == "" && !late && !dear {
+// almost returns, if no outcome reaches the goal, the next outcomes to execute in the hope that one does: of those that
+// exceed its bounds by at most 2 % according to their list schedules, the nearest.
+func (p *planning) almost(all []outcome) (due []int) {
+	const little, few = 1.02, 4
+	beyond := func(o *outcome) (by float64) {
+		if p.Goal.Deadline > 0 {
+			by = float64(o.Makespan) / float64(p.Goal.Deadline)
+		}
+		if p.Goal.Budget != nil && p.Goal.Budget.Money > 0 {
+			by = max(by, float64(o.Cost.Money)/float64(p.Goal.Budget.Money))
+		}
+		return by
+	}
+	for k := range all {
+		if o := &all[k]; !o.played && o.limit == "" && o.breach == "" && beyond(o) <= little {
 			due = append(due, k)
 		}
 	}
-	return due
+	slices.SortStableFunc(due, func(i, j int) int { return cmp.Compare(beyond(&all[i]), beyond(&all[j])) })
+	return due[:min(few, len(due))]
 }
 
 // some returns at most n elements of a list, evenly spaced.

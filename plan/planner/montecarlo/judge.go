@@ -23,8 +23,8 @@ const (
 	drawnTasks = 800_000
 	mostTasks  = 50_000
 
-	batch    = 8     // outcomes before the first check of whether the share is clearly on one side; then a quarter more
-	mistaken = 0.001 // bound of the probability that a share is clearly on the wrong side
+	batch    = 8     // outcomes until it is checked whether the share is clearly on one side; then a quarter more
+	mistaken = 0.001 // bound of the probability that a share is clearly on the wrong side at one check
 )
 
 // Draws returns the number of outcomes for an exact share, given the number of tasks, or 0 if the workflow is too
