@@ -41,12 +41,13 @@ func checkCurrent(t *testing.T, g corral.Glidein, held corral.Hold) {
 	for _, site := range []corral.SiteState{corral.SiteReady, corral.SiteStaging, corral.SiteFailed} {
 		for _, hold := range []corral.Hold{{}, held} {
 			for _, lack := range []corral.Lack{{}, {Why: "no room"}, {Why: "no package", Final: true}} {
-				state, reason := g.Derive(site, hold, lack, noon)
-				for _, g.Reason = range []string{reason, "another reason"} {
-					state, reason = g.Derive(site, hold, lack, noon) // an old verdict is kept
+				_, derived := g.Derive(site, hold, lack, noon)
+				for _, g.Reason = range []string{derived, "another reason"} {
+					state, reason := g.Derive(site, hold, lack, noon) // which keeps the reason of an old verdict
 					want := g.State == state && g.Reason == reason
 					if got := g.Current(site, hold, lack, noon); got != want {
-						t.Fatalf("site %s, %+v, lack %+v, %+v: current %t, want %t: %s, %s", site, hold, lack, g, got, want, state, reason)
+						t.Fatalf("site %s, %+v, lack %+v, %+v: current %t, want %t: %s, %s", site, hold, lack, g, got, want,
+							state, reason)
 					}
 				}
 			}
