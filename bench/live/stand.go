@@ -59,10 +59,15 @@ func (s *stand) aim(ctx context.Context, file string, slack float64) (flags []st
 		}
 	}
 	r.deadline = slack * time.Duration(best.Makespan).Seconds()
-	r.budget = 1.1 * best.Cost.Money.Units()
-	return []string{"--site", s.site, "--no-learn", "--objective", "cost",
-		"--deadline", strconv.FormatFloat(r.deadline, 'f', 3, 64) + "s",
-		"--budget", strconv.FormatFloat(r.budget, 'f', 6, 64) + string(best.Cost.Unit)}, r, nil
+	flags = []string{"--site", s.site, "--no-learn", "--objective", "cost",
+		"--deadline", strconv.FormatFloat(r.deadline, 'f', 3, 64) + "s", "--budget"}
+	// A plan with a budget allows for the time in which its pilots end.
+	bounded, err := s.plan(ctx, file, append(flags[3:], "1000"+string(best.Cost.Unit))...)
+	if err != nil {
+		return nil, r, err
+	}
+	r.budget = 1.1 * bounded.Cost.Money.Units()
+	return append(flags, strconv.FormatFloat(r.budget, 'f', 6, 64)+string(best.Cost.Unit)), r, nil
 }
 
 func far(p plan.Point) time.Duration { return (time.Duration(p.Makespan) - wished).Abs() }

@@ -122,7 +122,7 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 		return nil, err
 	}
 	var left []string
-	problem.Cluster, left = provision.LearnedLeave(problem.Cluster, facts)
+	problem.Cluster, left = provision.Leaving(problem.Cluster, facts, in.Goal.Budget != nil)
 	share := montecarlo.WaitShare(in.Goal, len(problem.Work.Tasks))
 	var assumed []string
 	if problem.Sites, assumed = provision.Sites(facts, provision.CautionOf(in.Goal, share),

@@ -58,11 +58,17 @@ func (f Facts) latest(share float64, interval func(corral.Wait) (from, to time.T
 	return took[min(len(took)-1, int(share*float64(len(took))))].Round(time.Millisecond), len(took)
 }
 
-// LearnedLeave returns a cluster's model in which a released pilot holds its hosts as long as the median of earlier
-// pilots did at the slowest of the sites, and describes that basis.
-func LearnedLeave(c plan.Cluster, facts []Facts) (plan.Cluster, []string) {
+// Leaving returns a cluster's model in which a released pilot holds its hosts as long as the median of earlier pilots
+// did at the slowest of the sites, and describes that basis. With a budget it is the time that corrald allows for when
+// it keeps the budget: a plan that assumes less would be cut short.
+func Leaving(c plan.Cluster, facts []Facts, budget bool) (plan.Cluster, []string) {
 	var learned []string
 	for _, f := range facts {
+		if took := f.grace(); budget && took > c.Leave {
+			c.Leave = took
+			learned = []string{fmt.Sprintf("to keep the budget, a pilot at site %s is expected to hold its hosts %s "+
+				"more after it is released", f.Site.Name, took)}
+		}
 		if took, n := f.leaving(0.5); took > c.Leave {
 			c.Leave = took
 			learned = []string{fmt.Sprintf("a pilot that is released holds its hosts %s more, as learned from %s at "+

@@ -62,17 +62,22 @@ func TestLeave(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		waits []corral.Wait
+		bound bool // there is a budget
 		want  time.Duration
 		says  string
 	}{
-		{"too few", few, 1200 * time.Millisecond, ""},
-		{"enough", append(few, left(removed, 4*time.Second)), 4 * time.Second, "holds its hosts 4s more, as learned from 3 pilots"},
-		{"sooner than assumed", append(few, left(removed, 0), left(removed, 0), left(removed, 0)),
+		{"too few", few, false, 1200 * time.Millisecond, ""},
+		{"enough", append(few, left(removed, 4*time.Second)), false, 4 * time.Second,
+			"holds its hosts 4s more, as learned from 3 pilots"},
+		{"sooner than assumed", append(few, left(removed, 0), left(removed, 0), left(removed, 0)), false,
 			1200 * time.Millisecond, ""},
+		{"too few for a budget", few, true, 15 * time.Second, "site hpc is expected to hold its hosts 15s more"},
+		{"enough for a budget", append(few, left(removed, 4*time.Second)), true, 5 * time.Second,
+			"site hpc is expected to hold its hosts 5s more"},
 	} {
-		f, slow := hpc(), hpc()
+		slow := hpc()
 		slow.Waits = tc.waits
-		c, said := provision.LearnedLeave(provision.Cluster(corral.Condor, false), []provision.Facts{f, slow, f})
+		c, said := provision.Leaving(provision.Cluster(corral.Condor, false), []provision.Facts{slow}, tc.bound)
 		if c.Leave != tc.want || !strings.Contains(strings.Join(said, "\n"), tc.says) || tc.says == "" && len(said) > 0 {
 			t.Errorf("%s: %s, said %q, want %s and %q", tc.name, c.Leave, said, tc.want, tc.says)
 		}
