@@ -116,7 +116,7 @@ func WaitShare(goal plan.Goal, tasks int) float64 {
 // Make returns the plan of the planner. A plan with a bound and a confidence is chosen by simulated outcomes, and
 // reports their number. An error is either an error of the planner or the cause of the cancellation of ctx.
 func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (*plan.Plan, error) {
-	reserve()
+	ballast()
 	m.ctx, opts.Context = ctx, ctx
 	if m.Playable() {
 		opts.Play = m.Play

@@ -41,7 +41,7 @@ func (m Model) Play(made *plan.Plan) (played *plan.Plan, ok bool) {
 func (m Model) settle(made *plan.Plan) (played *plan.Plan, ok bool) {
 	// Without the pilots that had no task, and with pilots requested when they were really due, the execution may be
 	// another one.
-	made = paced(made)
+	made = staggered(made)
 	for range mostPlays {
 		if played, ok = m.once(made); !ok || settled(made, played) {
 			return played, ok
@@ -51,9 +51,10 @@ func (m Model) settle(made *plan.Plan) (played *plan.Plan, ok bool) {
 	return nil, false
 }
 
-// paced returns a plan whose pilots are submitted at the pace that corrald keeps at each queue, so that the first
-// execution of a plan with many pilots has them at their planned times.
-func paced(made *plan.Plan) *plan.Plan {
+// staggered returns a plan in which at most reconcile.SubmitMost pilots of a queue are submitted in any
+// reconcile.SubmitWindow, as corrald does it, so that the first execution of a plan with many pilots has them at their
+// planned times.
+func staggered(made *plan.Plan) *plan.Plan {
 	p := withPilots(made)
 	before := map[[2]string][]corral.Seconds{} // :: site and queue → times of submission
 	for _, k := range bySubmission(p.Pilots) {
