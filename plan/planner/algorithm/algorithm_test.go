@@ -242,16 +242,19 @@ func TestVirtualReservationOfALaterPilot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	early := 0
+	early, before := 0, slices.Clone(plain.Pilots)
 	for i, p := range made.Pilots {
 		if !p.Early {
 			continue
 		}
 		early++
-		longer := func(was plan.Pilot) bool { return p.Walltime == was.Walltime+was.Start && p.CPUs == was.CPUs }
-		if p.Submit != 0 || time.Duration(p.Start) != time.Hour || !slices.ContainsFunc(plain.Pilots, longer) {
-			t.Errorf("pilot %d is %+v, and without reservations the pilots are %+v", i, p, plain.Pilots)
+		was := slices.IndexFunc(before, func(was plan.Pilot) bool {
+			return p.Walltime == was.Walltime+was.Start && p.CPUs == was.CPUs && p.Hosts == was.Hosts
+		})
+		if p.Submit != 0 || time.Duration(p.Start) != time.Hour || was < 0 {
+			t.Fatalf("pilot %d is %+v, and without reservations the others are %+v", i, p, before)
 		}
+		before = slices.Delete(before, was, was+1)
 	}
 	if early == 0 || made.Cost.Money <= plain.Cost.Money || made.Makespan > plain.Makespan {
 		t.Errorf("%d early pilots, %s instead of %s: %q", early, made.Cost, plain.Cost, made.Reasons)
