@@ -85,7 +85,7 @@ type result struct {
 	execution
 	beside   float64 // executed cost ÷ that of the best list schedule within the deadline; 0: there is none
 	solvable string  // for a goal without a plan: a list schedule or a plan that reaches it; "": none
-	reason   string  // why there is no plan
+	reason   string  // why the planner refused the goal
 }
 
 // An execution compares a plan with what the player makes of it.

@@ -260,7 +260,7 @@ func (p *planning) reasons(best outcome, all []outcome) []string {
 	if held := presentCPUs(p.Present); held > 0 {
 		order := "are used first"
 		if c := best.candidate; len(c) > 0 && c[0].ahead {
-			order = "are present, too, but faster hosts are preferred"
+			order = "come after faster hosts"
 		}
 		said = append(said, fmt.Sprintf("%s of present or requested pilots %s", cpus(held), order))
 	}
