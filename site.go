@@ -196,6 +196,15 @@ type SiteQueue struct {
 	// CPUMemoryMiB is the memory per cpu unless a job requests another amount; every node of the queue has at least
 	// this much memory per cpu.
 	CPUMemoryMiB int `json:"cpu_memory_mib,omitempty"`
+
+	NodeTypes []NodeType `json:"node_types,omitempty"` // of all its nodes; empty: not known
+}
+
+// A NodeType is a number of equal nodes. Memory or a disk of 0 is not known.
+type NodeType struct {
+	Count int `json:"count"`
+	Resources
+	Whole bool `json:"whole,omitempty"` // each job gets whole nodes, whatever it requests
 }
 
 // Terms returns the terms with which the site charges: if it has no price, that of its batch system applies.
@@ -205,6 +214,16 @@ func (s Site) Terms() SiteTerms {
 		terms.Price = s.Facts.Price
 	}
 	return terms
+}
+
+// Types returns the queue's nodes by type, with Unlimited for what is not known of them.
+func (q SiteQueue) Types() []NodeType {
+	all := slices.Clone(q.NodeTypes)
+	for i := range all {
+		t := &all[i]
+		t.MemoryMiB, t.DiskMiB = cmp.Or(t.MemoryMiB, Unlimited), cmp.Or(t.DiskMiB, Unlimited)
+	}
+	return all
 }
 
 // In returns the facts about a queue, or about the default queue if none is named. known is false if the queue has no

@@ -163,12 +163,13 @@ type Site struct {
 	Name  string
 	Queue string
 
-	Host     corral.Resources // the largest host available; an unknown component is Unlimited
-	Hosts    int              // maximum per pilot
-	Pilots   int              // maximum waiting or running at once
-	CPUs     int              // maximum held at once
-	Walltime time.Duration    // maximum; Unbounded if not known
-	Pace                      // of its hosts
+	Host     corral.Resources  // the largest host available in each component; an unknown one is Unlimited
+	Nodes    []corral.NodeType // of which hosts are parts; empty: not known, and only Host and CPUs limit them
+	Hosts    int               // maximum per pilot
+	Pilots   int               // maximum waiting or running at once
+	CPUs     int               // maximum held at once
+	Walltime time.Duration     // maximum; Unbounded if not known
+	Pace                       // of its hosts
 
 	Overhead time.Duration // time from the start of a pilot's job until its workers are in the cluster
 	Margin   time.Duration // a pilot starts a task only if it would end at least this long before the walltime ends
@@ -177,6 +178,14 @@ type Site struct {
 	Tariff   Tariff        // the price of held resources
 	Left     *cost.Money   // the rest of the account's allocation; nil: unlimited or not known
 	Calendar
+}
+
+// Has reports whether a task with such needs fits on a host of the site.
+func (s *Site) Has(needs corral.Resources) bool {
+	if !needs.FitIn(s.Host) || len(s.Nodes) == 0 {
+		return needs.FitIn(s.Host)
+	}
+	return slices.ContainsFunc(s.Nodes, func(t corral.NodeType) bool { return t.Count > 0 && needs.FitIn(t.Resources) })
 }
 
 // ShapeOf returns the shape of one of the site's pilots.

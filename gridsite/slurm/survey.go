@@ -67,6 +67,7 @@ type partition struct {
 	nodeMemoryMiB int
 	weights       string // TRESBillingWeights
 	defaultMemory bool   // the partition sets a default memory per cpu
+	whole         bool   // jobs get whole nodes
 }
 
 // parsePartitions parses scontrol -o show partition: one line per partition, of NAME=VALUE. The value of a limit must
@@ -117,7 +118,7 @@ func parsePartition(line string) (partition, error) {
 			return p, fmt.Errorf("%s of partition %s: %w", limit.name, p.Name, err)
 		}
 	}
-	p.defaultMemory = p.CPUMemoryMiB > 0
+	p.defaultMemory, p.whole = p.CPUMemoryMiB > 0, values["OverSubscribe"] == "EXCLUSIVE"
 	return p, nil
 }
 
@@ -136,16 +137,16 @@ func count(s string) (int, error) {
 	return int(n), nil
 }
 
-// addNodes adds the hardware of the nodes to the partitions, from sinfo's PARTITION|CPUS|MEMORY|GRES|NODES: one line
-// per kind of node and partition.
+// addNodes adds the hardware of the nodes to the partitions, from sinfo's PARTITION|CPUS|MEMORY|GRES|NODES|DISK: one
+// line per kind of node and partition. A disk of 0 is not known to Slurm.
 func addNodes(partitions []partition, out string) error {
 	for line := range strings.Lines(out) {
 		f := strings.Split(strings.TrimSpace(line), "|")
-		if len(f) != 5 {
+		if len(f) != 6 {
 			return fmt.Errorf("sinfo printed %q", gridsite.OneLine(line))
 		}
-		var n [3]int
-		for i, s := range []string{f[1], f[2], f[4]} {
+		var n [4]int
+		for i, s := range []string{f[1], f[2], f[4], f[5]} {
 			v, err := strconv.ParseUint(s, 10, 31)
 			if err != nil {
 				return fmt.Errorf("sinfo printed %q", gridsite.OneLine(line))
@@ -156,21 +157,24 @@ func addNodes(partitions []partition, out string) error {
 		if i < 0 || n[2] == 0 { // a new partition, or one without nodes
 			continue
 		}
-		partitions[i].add(n[0], n[1], gpus(f[3]))
+		partitions[i].add(n[2], corral.Resources{CPUs: n[0], MemoryMiB: n[1], GPUs: gpus(f[3]), DiskMiB: n[3]})
 	}
 	return nil
 }
 
-// add includes one kind of node. The largest node counts, because a job's request must fit a single node. For the
-// memory per cpu the smallest share counts, because a job may be assigned any node, unless the partition sets a
-// default.
-func (p *partition) add(cpus, memoryMiB, gpus int) {
-	p.CPUs = max(p.CPUs, atMost(cpus, p.nodeCPUs))
-	p.MemoryMiB = max(p.MemoryMiB, atMost(memoryMiB, p.nodeMemoryMiB))
-	p.GPUs = max(p.GPUs, gpus)
-	if !p.defaultMemory && cpus > 0 {
-		p.CPUMemoryMiB = atMost(max(1, memoryMiB/cpus), p.CPUMemoryMiB)
+// add includes a number of equal nodes. The largest node counts, because a job's request must fit a single node. For
+// the memory per cpu the smallest share counts, because a job may be assigned any node, unless the partition sets a
+// default. Nodes without processors run no job.
+func (p *partition) add(nodes int, has corral.Resources) {
+	if has.CPUs == 0 {
+		return
 	}
+	if !p.defaultMemory {
+		p.CPUMemoryMiB = atMost(max(1, has.MemoryMiB/has.CPUs), p.CPUMemoryMiB)
+	}
+	has.CPUs, has.MemoryMiB = atMost(has.CPUs, p.nodeCPUs), atMost(has.MemoryMiB, p.nodeMemoryMiB)
+	p.CPUs, p.MemoryMiB, p.GPUs = max(p.CPUs, has.CPUs), max(p.MemoryMiB, has.MemoryMiB), max(p.GPUs, has.GPUs)
+	p.NodeTypes = append(p.NodeTypes, corral.NodeType{Count: nodes, Resources: has, Whole: p.whole})
 }
 
 // gpus adds up the gpus in a list of generic resources NAME[:TYPE][:COUNT], possibly with a part in parentheses, as in

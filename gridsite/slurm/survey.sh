@@ -29,7 +29,7 @@ used() {
 
 section version soon sinfo --version
 section partitions soon scontrol -a -o show partition
-section nodes soon sinfo -a -h -e -o '%R|%c|%m|%G|%D'
+section nodes soon sinfo -a -h -e -o '%R|%c|%m|%G|%D|%d'
 section config config
 section maintenance maintenance
 

@@ -43,10 +43,13 @@ func TestSurveyOfSlurm(t *testing.T) {
 		want             string
 	}{
 		{name: "default account", transcript: accounts, want: `"batch":"slurm 22.05.8","max_jobs":2,"max_submit":8,"free_mib":72819,"queues":[
-			{"name":"normal","default":true,"max_walltime_s":86400,"nodes":2,"cpus":4,"memory_mib":3000,"gpus":2,"cpu_memory_mib":500},
+			{"name":"normal","default":true,"max_walltime_s":86400,"nodes":2,"cpus":4,"memory_mib":3000,"gpus":2,"cpu_memory_mib":500,"node_types":[
+				{"count":1,"cpus":4,"memory_mib":3000,"gpus":2},{"count":1,"cpus":2,"memory_mib":1000}]},
 			{"name":"short","max_walltime_s":600,"max_nodes":1,"nodes":1,"cpus":2,"memory_mib":1000,"cpu_memory_mib":400},
 			{"name":"gpu","max_walltime_s":7200,"nodes":1,"cpus":3,"memory_mib":2500,"gpus":2,"cpu_memory_mib":750},
-			{"name":"empty","max_walltime_s":1800}]`},
+			{"name":"empty","max_walltime_s":1800,"node_types":null}]`},
+		{name: "whole nodes", transcript: accounts, change: strings.NewReplacer("OverSubscribe=NO", "OverSubscribe=EXCLUSIVE", "|0\n", "|20000\n").Replace,
+			want: `"queues":[{"node_types":[{"count":1,"disk_mib":20000,"whole":true}]}]`},
 		{name: "queue with an association of its own", transcript: accounts, options: corral.BatchOptions{Queue: "short"}, want: `"max_jobs":1`},
 		{name: "queue with a QOS", transcript: accounts, options: corral.BatchOptions{Queue: "gpu"}, want: `"max_jobs":1,"max_submit":3`},
 		{name: "a QOS that lifts the partition's walltime", transcript: accounts, options: corral.BatchOptions{Account: "chem"},

@@ -157,25 +157,25 @@ func (t *Tx) Glideins(f GlideinFilter) ([]corral.Glidein, error) {
 	return list, t.addAttempts(list, f.conditions(t))
 }
 
-// HeldCPUs returns the number of CPUs that the glideins at a site hold or will hold, by the plan that requested them;
-// plan 0 collects glideins without a plan. Glideins that were asked to drain or cancel are not counted.
-func (t *Tx) HeldCPUs(site corral.SiteID) (map[corral.PlanID]int, error) {
-	held := map[corral.PlanID]int{}
+// Held returns the resources that the glideins at a site hold or will hold, by the plan that requested them; plan 0
+// collects glideins without a plan. Glideins that were asked to drain or cancel are not counted.
+func (t *Tx) Held(site corral.SiteID) (map[corral.PlanID]corral.Resources, error) {
+	held := map[corral.PlanID]corral.Resources{}
 	err := t.rows(`
 		select
 			coalesce(`+labelledPlan+`, '') as plan,
-			sum(hosts * cpus)
+			sum(hosts * cpus), sum(hosts * memory_mib), sum(hosts * gpus)
 		from glideins
 		where site_id = ? and asked = '' and `+liveGlidein+`
 		group by plan`, []any{site},
 		func(rows *sql.Rows) error {
 			var label string
-			var cpus int
-			err := rows.Scan(&label, &cpus)
-			held[planOf(label)] += cpus
+			var r corral.Resources
+			err := rows.Scan(&label, &r.CPUs, &r.MemoryMiB, &r.GPUs)
+			held[planOf(label)] = held[planOf(label)].Plus(r)
 			return err
 		})
-	return held, wrap.Errorf(err, "counting the CPUs held at site %d", site)
+	return held, wrap.Errorf(err, "adding up the resources held at site %d", site)
 }
 
 // addAttempts reads the attempts of list, which c selects, in one query.

@@ -248,14 +248,14 @@ func TestGlideinsFilter(t *testing.T) {
 	}
 }
 
-// TestHeldCPUs counts the CPUs of a site's live glideins that were not asked to end, by plan.
-func TestHeldCPUs(t *testing.T) {
+// TestHeld adds up the resources of a site's live glideins that were not asked to end, by plan.
+func TestHeld(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.createPlan(w.newPlan())
 	of := func(hosts, cpus int, labels map[string]string) corral.Glidein {
 		g := w.newGlidein()
-		g.Hosts, g.CPUs, g.Labels = hosts, cpus, labels
+		g.Hosts, g.CPUs, g.MemoryMiB, g.GPUs, g.Labels = hosts, cpus, 100*cpus, 0, labels
 		return w.createGlidein(g)
 	}
 	of(1, 1, nil)
@@ -267,9 +267,10 @@ func TestHeldCPUs(t *testing.T) {
 	gone := of(1, 10_000, nil)
 	w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(gone.ID, corral.AskCancel, ""); return err })
 	w.view(func(tx *store.Tx) error {
-		for site, want := range map[corral.SiteID]map[corral.PlanID]int{w.site.ID: {0: 5, p.ID: 20}, w.site.ID + 1: {}} {
-			if got, err := tx.HeldCPUs(site); !maps.Equal(got, want) || err != nil {
-				t.Errorf("HeldCPUs(%d) = %v, %v; want %v", site, got, err, want)
+		for site, want := range map[corral.SiteID]map[corral.PlanID]corral.Resources{w.site.ID: {
+			0: {CPUs: 5, MemoryMiB: 500}, p.ID: {CPUs: 20, MemoryMiB: 2000}}, w.site.ID + 1: {}} {
+			if got, err := tx.Held(site); !maps.Equal(got, want) || err != nil {
+				t.Errorf("Held(%d) = %v, %v; want %v", site, got, err, want)
 			}
 		}
 		return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/nodes"
 )
 
 // A candidate limits the hosts that a plan may use, before it is known which of them are needed at what time.
@@ -22,6 +23,8 @@ type share struct {
 	slot  *Slot // the slot of the hosts; nil: they are available after a wait, for as long as the site allows
 	stay  stay  // how long the hosts stay when they are idle
 	ahead bool  // all hosts are filled by speed, the fastest first, also before present pilots
+
+	least corral.Resources // tasks that need less of a component run on other hosts, see special
 }
 
 // An outcome is the result of evaluating a candidate.
@@ -112,7 +115,7 @@ func (p *planning) lines(c candidate, begin time.Duration) []*line {
 		}
 		for range share.count {
 			all = append(all, &line{site: share.site, host: share.host, ready: ready, slot: share.slot,
-				leave: p.Cluster.Leave, keep: most, reserve: reserve(p)})
+				leave: p.Cluster.Leave, keep: most, reserve: reserve(p), least: share.least})
 			if p.Goal.Static || share.stay == throughout {
 				all[len(all)-1].hold()
 			}
@@ -206,6 +209,8 @@ type change struct {
 	at          corral.Seconds
 	site        *plan.Site
 	cpus, count int
+	hosts       int
+	host        corral.Resources // of the hosts
 }
 
 // peaks returns the maximum number of cpus held at once, and the limit of a site that is violated at some time. A pilot
@@ -214,15 +219,25 @@ func peaks(p plan.Problem, pilots []plan.Pilot) (peak int, limit string) {
 	var changes []change
 	for _, q := range pilots {
 		site, cpus := p.Site(q.Site, q.Queue), q.HeldCPUs()
-		changes = append(changes, change{q.Submit, site, 0, 1}, change{q.Start, site, cpus, 0}, change{q.End, site,
-			-cpus, -1})
+		changes = append(changes, change{at: q.Submit, site: site, count: 1},
+			change{q.Start, site, cpus, 0, q.Hosts, q.Host()}, change{q.End, site, -cpus, -1, -q.Hosts, q.Host()})
 	}
 	slices.SortStableFunc(changes, func(a, b change) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.cpus, b.cpus))
 	})
 	all, cpus, count := 0, map[string]int{}, map[string]int{}
+	held := map[*plan.Site]*nodes.Tally{}
 	for _, c := range changes {
 		name := c.site.Name
+		if len(c.site.Nodes) > 0 && c.cpus != 0 {
+			if held[c.site] == nil {
+				held[c.site] = nodes.NewTally(c.site.Nodes)
+			}
+			held[c.site].Add(c.hosts, c.host)
+			if c.hosts > 0 && limit == "" && !held[c.site].Fits() {
+				limit = fmt.Sprintf("site %s: its hosts do not fit on the nodes at once", name)
+			}
+		}
 		all, cpus[name], count[name] = all+c.cpus, cpus[name]+c.cpus, count[name]+c.count
 		peak = max(peak, all)
 		switch {

@@ -19,9 +19,9 @@ func gpusFor(needs []corral.Resources, of corral.Resources, cpus int) int {
 }
 
 // withGPUs returns the number of such hosts that a site's GPUs allow at once. If each host takes a few cpus and a GPU
-// of a node, some of the node's cpus are left without a GPU.
+// of a node, some of the node's cpus are left without a GPU. If the nodes are known, they decide.
 func withGPUs(s *plan.Site, host corral.Resources) int {
-	if host.GPUs == 0 || s.Host.GPUs >= plan.Unlimited || s.CPUs >= plan.Unlimited {
+	if host.GPUs == 0 || len(s.Nodes) > 0 || s.Host.GPUs >= plan.Unlimited || s.CPUs >= plan.Unlimited {
 		return plan.Unlimited
 	}
 	return s.CPUs / s.Host.CPUs * (s.Host.GPUs / host.GPUs)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/nodes"
 )
 
 // candidates returns the numbers of hosts to try, by site and shape.
@@ -23,21 +24,27 @@ func (p *planning) candidates() []candidate {
 				limit += s.count
 			}
 			for _, n := range counts(min(limit, p.mostHosts(cpus)), len(p.Work.Tasks)) {
-				c := take(order, n)
-				if all = append(all, c); p.Goal.Static {
-					continue
-				}
-				if n > 1 && len(p.Work.Tasks) <= manyStays {
-					all = append(all, c.staying(overPauses))
-				}
-				if len(p.Work.Tasks) <= manySizes && p.faster(c) {
-					all = append(all, c.goingAhead())
-				}
-				if unsure(p) {
-					all = append(all, c.staying(throughout))
-				}
+				all = append(all, p.variants(take(order, n))...)
 			}
 		}
+	}
+	return append(all, p.mixed()...)
+}
+
+// variants returns a candidate, and the same hosts with other rules for how long they stay and which are filled first.
+func (p *planning) variants(c candidate) []candidate {
+	all := []candidate{c}
+	if p.Goal.Static {
+		return all
+	}
+	if c.hosts() > 1 && len(p.Work.Tasks) <= manyStays {
+		all = append(all, c.staying(overPauses))
+	}
+	if len(p.Work.Tasks) <= manySizes && p.faster(c) {
+		all = append(all, c.goingAhead())
+	}
+	if unsure(p) {
+		all = append(all, c.staying(throughout))
 	}
 	return all
 }
@@ -145,8 +152,13 @@ func (p *planning) hostSizes() []int {
 	if p.shapes != nil {
 		return p.shapes
 	}
+	return p.sizes(p.tasks.needs)
+}
+
+// sizes returns the numbers of cpus per host to try for tasks with the given needs.
+func (p *planning) sizes(needs []corral.Resources) []int {
 	need := 1
-	for _, n := range p.tasks.needs {
+	for _, n := range needs {
 		need = max(need, n.CPUs)
 	}
 	sizes := []int{need}
@@ -175,7 +187,12 @@ func (p *planning) orders(cpus int) [][]share {
 			each = append(each, s)
 		}
 	}
-	var all [][]share
+	return inOrder(each)
+}
+
+// inOrder returns the orders in which the hosts of several sites may be filled: each site alone, and all sites by price
+// and by wait.
+func inOrder(each []share) (all [][]share) {
 	for _, s := range each {
 		all = append(all, []share{s})
 	}
@@ -188,6 +205,10 @@ func (p *planning) orders(cpus int) [][]share {
 	return append(all, byPrice, byWait)
 }
 
+func wait(s share) time.Duration {
+	return s.site.Wait(plan.Shape{Hosts: 1, Host: s.host, Walltime: s.site.Walltime}) + s.site.Overhead
+}
+
 // price returns the price of a cpu-hour on a host.
 func price(s share) float64 {
 	_, money := s.site.Tariff.Bill(plan.Pilot{
@@ -196,34 +217,52 @@ func price(s share) float64 {
 	return money.Units() / float64(s.host.CPUs)
 }
 
-func wait(s share) time.Duration {
-	return s.site.Wait(plan.Shape{Hosts: 1, Host: s.host, Walltime: s.site.Walltime}) + s.site.Overhead
-}
-
 // share returns the hosts of a given size that a site may provide; ok is false if there are none, or if a task does not
 // fit on them.
 func (p *planning) share(s *plan.Site, cpus int) (share, bool) {
+	return p.shareOf(s, cpus, p.tasks.needs)
+}
+
+// shareOf returns the hosts of a given size that a site may provide for tasks with the given needs.
+func (p *planning) shareOf(s *plan.Site, cpus int, needs []corral.Resources) (share, bool) {
 	if cpus > s.Host.CPUs {
 		return share{}, false
 	}
-	host := s.Host
-	host.CPUs = cpus
-	if host.MemoryMiB < plan.Unlimited {
-		host.MemoryMiB = s.Host.MemoryMiB * cpus / s.Host.CPUs
-		for _, n := range p.tasks.needs {
-			host.MemoryMiB = max(host.MemoryMiB, n.MemoryMiB)
-		}
-	}
-	host.GPUs = gpusFor(p.tasks.needs, s.Host, cpus)
-	for _, n := range p.tasks.needs {
-		if !n.FitIn(host) {
-			return share{}, false
-		}
+	host, ok := hostOn(s, cpus, needs)
+	if !ok {
+		return share{}, false
 	}
 	count := s.CPUs / cpus
 	if s.Pilots < plan.Unlimited {
 		count = min(count, s.Pilots*s.Hosts)
 	}
-	count = min(count, withGPUs(s, host))
+	if count = min(count, withGPUs(s, host)); len(s.Nodes) > 0 {
+		count = min(count, nodes.Most(s.Nodes, host))
+	}
 	return share{site: s, host: host, count: count}, count > 0
+}
+
+// hostOn returns a host of a given number of cpus on which each of the needs fits, with its share of a node's memory
+// and, if a task needs one, of its GPUs; ok is false if there is no such node.
+func hostOn(s *plan.Site, cpus int, needs []corral.Resources) (host corral.Resources, ok bool) {
+	var most corral.Resources
+	for _, n := range needs {
+		most = most.Most(n)
+	}
+	switch {
+	case most.CPUs > cpus:
+		return host, false
+	case len(s.Nodes) > 0:
+		if host, ok = nodes.Room(s.Nodes, cpus, most); most.GPUs == 0 {
+			host.GPUs = 0
+		}
+		return host, ok
+	}
+	host = s.Host
+	host.CPUs = cpus
+	if host.MemoryMiB < plan.Unlimited {
+		host.MemoryMiB = max(s.Host.MemoryMiB*cpus/s.Host.CPUs, most.MemoryMiB)
+	}
+	host.GPUs = gpusFor(needs, s.Host, cpus)
+	return host, most.FitIn(host)
 }

@@ -30,7 +30,7 @@ func impossible(p plan.Problem) string {
 		if slices.ContainsFunc(p.Present, func(q plan.Present) bool { return t.Needs.FitIn(q.Host) }) {
 			continue
 		}
-		large := func(s plan.Site) bool { return t.Needs.FitIn(s.Host) }
+		large := func(s plan.Site) bool { return s.Has(t.Needs) }
 		long := func(s plan.Site) bool { return large(s) && s.Takes(t)+p.Cluster.Hop <= longest(&s, p.Cluster.Leave) }
 		switch {
 		case !slices.ContainsFunc(p.Sites, large):

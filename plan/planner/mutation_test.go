@@ -157,6 +157,21 @@ var mutations = []mutation{
 		s.CPUs = q.HeldCPUs() - 1
 		return q.End > q.Start
 	})},
+	{"a cpu more than the nodes have", []string{"nodes"}, onPilot(func(s *plan.Site, q *plan.Pilot) bool {
+		s.Nodes = []corral.NodeType{{Count: 1, Resources: s.Host}}
+		s.Nodes[0].CPUs = q.HeldCPUs() - 1
+		return q.End > q.Start
+	})},
+	{"a MiB more than the nodes have", []string{"nodes"}, onPilot(func(s *plan.Site, q *plan.Pilot) bool {
+		s.Nodes = []corral.NodeType{{Count: q.Hosts, Resources: q.Host()}}
+		s.Nodes[0].MemoryMiB--
+		return q.End > q.Start
+	})},
+	{"a whole node less than its hosts", []string{"nodes"}, onPilot(func(s *plan.Site, q *plan.Pilot) bool {
+		s.Nodes = []corral.NodeType{{Count: q.Hosts - 1, Resources: s.Host, Whole: true}}
+		s.Nodes[0].CPUs = q.HeldCPUs()
+		return q.End > q.Start
+	})},
 	{"a pilot more than a site takes", []string{"site pilots"}, onPilot(func(s *plan.Site, q *plan.Pilot) bool {
 		s.Pilots = 0
 		return q.End > q.Submit

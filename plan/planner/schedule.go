@@ -19,6 +19,8 @@ type line struct {
 	leave time.Duration // how long a pilot is held after its last task
 	keep  time.Duration // how long an idle host is kept, instead of released and requested again
 
+	least corral.Resources // tasks that need less of a component run on other lines
+
 	reserve float64 // additional walltime as a share of the needed time
 
 	running int // number of running tasks
@@ -251,7 +253,7 @@ func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 	var fresh bool
 	at := s.hosts.first(need, func(k int) bool {
 		l := s.out.lines[k]
-		if l.ready > now {
+		if l.ready > now || !l.least.FitIn(need) {
 			return false
 		}
 		h, fresh, ok = l.room(now, start+l.site.Takes(s.work.Tasks[i])-now)

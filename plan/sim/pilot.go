@@ -55,6 +55,7 @@ func (p *pilot) begin() {
 		return
 	}
 	p.s.cpus += p.cpus()
+	p.s.held.Add(p.glidein.Hosts, p.glidein.Host())
 	p.s.sim.trace.Pilots[p.held].Start = p.s.now
 	now, order := p.s.time(), orderOf(p.glidein)
 	p.s.sees(p, reconcile.Sighting{Phase: reconcile.Running, StartedAt: now})
@@ -330,6 +331,7 @@ func (p *pilot) end(see reconcile.Sighting) {
 	h := &p.s.sim.trace.Pilots[p.held]
 	if h.Start >= 0 {
 		p.s.cpus -= p.cpus()
+		p.s.held.Add(-p.glidein.Hosts, p.glidein.Host())
 		see.StartedAt = p.s.begin.Add(h.Start)
 	}
 	h.End = p.s.now

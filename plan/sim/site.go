@@ -10,6 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/reconcile"
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/nodes"
 )
 
 // A site represents one queue of a site together with corrald's records of it: the world of the production code, which
@@ -23,6 +24,7 @@ type site struct {
 	pilots  map[corral.JobID]*pilot // pilots whose end corrald has not yet seen
 	count   int                     // number of pilots so far
 	cpus    int                     // number of held cpus
+	held    *nodes.Tally            // held hosts
 	blocked []*pilot                // pilots that are due to start, but for which there is no room
 	batch   *batch                  // nil: waits are random
 
@@ -31,7 +33,7 @@ type site struct {
 }
 
 func newSite(s *simulation, id corral.SiteID, of Site) *site {
-	x := &site{clock: s.clock, sim: s, Site: of, pilots: map[corral.JobID]*pilot{}}
+	x := &site{clock: s.clock, sim: s, Site: of, pilots: map[corral.JobID]*pilot{}, held: nodes.NewTally(of.Nodes)}
 	now := s.time()
 	row := corral.Site{
 		ID: id, Name: of.Name, State: corral.SiteNew, CreatedAt: now, UpdatedAt: now,
@@ -232,7 +234,10 @@ func (s *site) room(p *pilot) (ok bool, from time.Duration) {
 			return false, c.To
 		}
 	}
-	return s.CPUs == 0 || s.cpus+p.cpus() <= s.CPUs, 0
+	if s.CPUs > 0 && s.cpus+p.cpus() > s.CPUs {
+		return false, 0
+	}
+	return len(s.Nodes) == 0 || s.held.Takes(p.glidein.Hosts, p.glidein.Host()), 0
 }
 
 // unblock starts the blocked pilots for which there is room again, in the order of their arrival.

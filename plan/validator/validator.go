@@ -4,7 +4,8 @@
 // Check returns the first violated rule, and All returns every one, each as a Breach with the rule's name. These are
 // the rules:
 //
-//	sites      site, shape, hosts, host, site walltime, site cpus, site pilots, allocation
+//	sites      site, shape, hosts, host, site walltime, site cpus, site pilots, allocation,
+//	           nodes
 //	pilots     submit, wait, overhead, end, walltime, maintenance, follows, hedges
 //	schedule   all, once, task, pilot, pilot host, runtime, transfer, ready, released, running, precedence,
 //	           schedule digest
@@ -59,6 +60,7 @@ func All(problem plan.Problem, p *plan.Plan) []*Breach {
 		return c.all
 	}
 	c.sites()
+	c.nodes()
 	c.witness()
 	c.schedule()
 	if !c.broken("task", "pilot", "pilot host") {

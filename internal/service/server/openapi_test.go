@@ -88,7 +88,7 @@ var schemas = map[string]any{
 	"Wait": corral.Wait{}, "WaitList": api.List[corral.Wait]{}, "WaitStats": corral.WaitStats{}, "WaitStatsList": api.List[corral.WaitStats]{}, "Quantile": corral.Quantile{},
 	"NewLogin": api.NewLogin{}, "Login": api.Login{}, "LoginQuestion": api.LoginQuestion{}, "LoginPrompt": api.LoginPrompt{},
 	"SetSite": api.SetSite{}, "Site": corral.Site{}, "Platform": corral.Platform{}, "SiteLimits": corral.SiteLimits{},
-	"SiteFacts": corral.SiteFacts{}, "SiteQueue": corral.SiteQueue{}, "Maintenance": corral.Maintenance{}, "Allowance": corral.Allowance{}, "SiteTrouble": corral.SiteTrouble{}, "BadNode": corral.BadNode{}, "NewForgiveness": api.NewForgiveness{}, "Backlog": corral.Backlog{}, "QueuedJob": corral.QueuedJob{}, "Orphan": api.Orphan{}, "OrphanList": api.List[api.Orphan]{}, "SettleOrphans": api.SettleOrphans{}, "SiteList": api.List[corral.Site]{},
+	"SiteFacts": corral.SiteFacts{}, "SiteQueue": corral.SiteQueue{}, "NodeType": corral.NodeType{}, "Maintenance": corral.Maintenance{}, "Allowance": corral.Allowance{}, "SiteTrouble": corral.SiteTrouble{}, "BadNode": corral.BadNode{}, "NewForgiveness": api.NewForgiveness{}, "Backlog": corral.Backlog{}, "QueuedJob": corral.QueuedJob{}, "Orphan": api.Orphan{}, "OrphanList": api.List[api.Orphan]{}, "SettleOrphans": api.SettleOrphans{}, "SiteList": api.List[corral.Site]{},
 	"Glidein": corral.Glidein{}, "Outlook": corral.Outlook{}, "Policy": resubmit.Policy{}, "GlideinList": api.List[corral.Glidein]{},
 	"Job": corral.Job{}, "LostHost": corral.LostHost{},
 	"Cluster": corral.Cluster{}, "ClusterList": api.List[corral.Cluster]{},

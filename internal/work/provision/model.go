@@ -24,7 +24,7 @@ type Facts struct {
 	Others  []corral.Wait       // at the owner's other sites of that batch system, read only if Waits is empty
 	Stands  map[string]Standing // by queue: its present state, looked at only if neither Waits nor Others exist
 	Load    corral.Load         // existing attempts
-	Held    int                 // cpus of the site's present and future glideins that are not about to end
+	Held    corral.Resources    // by the site's present and future glideins that are not about to end
 	Ledger  cost.Ledger         // determines how much money may still be spent at the site
 }
 
@@ -57,11 +57,11 @@ func ReadFacts(tx *store.Tx, site corral.Site, machine corral.SiteQueue, but cor
 	return f, err
 }
 
-// held returns the number of a site's cpus that are held by glideins that remain, except glideins of one plan. Glideins
-// of a plan whose run is over are about to be released.
-func held(tx *store.Tx, site corral.Site, but corral.PlanID) (cpus int, err error) {
-	all, err := tx.HeldCPUs(site.ID)
-	for id, n := range all {
+// held returns the resources of a site that are held by glideins that remain, except glideins of one plan. Glideins of
+// a plan whose run is over are about to be released.
+func held(tx *store.Tx, site corral.Site, but corral.PlanID) (sum corral.Resources, err error) {
+	all, err := tx.Held(site.ID)
+	for id, r := range all {
 		if err != nil || id == but && but != 0 {
 			continue
 		}
@@ -73,10 +73,10 @@ func held(tx *store.Tx, site corral.Site, but corral.PlanID) (cpus int, err erro
 			}
 		}
 		if over == "" {
-			cpus += n
+			sum = sum.Plus(r)
 		}
 	}
-	return cpus, err
+	return sum, err
 }
 
 // Sites returns a plan's model of each queue that a site's pilots may use, and describes the assumed or learned values.
@@ -103,9 +103,9 @@ func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []
 			s.Wait = assumed(s.Waits, c.Share)
 			all = append(all, s)
 		}
-		if f.Site.System().Queueless && f.Held > 0 {
+		if f.Site.System().Queueless && f.Held.CPUs > 0 {
 			guessed = append(guessed, fmt.Sprintf("of the %d cpus at site %s other pilots have %d", f.Machine.CPUs,
-				f.Site.Name, f.Held))
+				f.Site.Name, f.Held.CPUs))
 		}
 		guessed = slices.Concat(guessed, f.ahead(now), few)
 	}
@@ -150,13 +150,21 @@ func (f Facts) model(q corral.SiteQueue) plan.Site {
 		CPUs:     request.OrUnlimited(q.Nodes * q.CPUs),
 		Walltime: plan.Unbounded,
 	}
+	if s.Nodes = q.Types(); len(s.Nodes) > 0 {
+		s.CPUs = 0
+		for _, t := range s.Nodes {
+			s.CPUs += t.Count * t.CPUs
+		}
+	}
 	f.charge(&s)
 	if q.MaxWalltime > 0 {
 		s.Walltime = time.Duration(q.MaxWalltime)
 		s.Margin = jobfiles.Reserve(s.Walltime)
 	}
 	if f.Site.System().Queueless { // all hosts are this one machine, where jobs wait in no queue
-		s.CPUs, s.Hosts = max(0, q.CPUs-f.Held), q.CPUs
+		s.CPUs, s.Hosts = max(0, q.CPUs-f.Held.CPUs), q.CPUs
+		s.Nodes = []corral.NodeType{{Count: 1, Resources: corral.Resources{CPUs: s.CPUs, GPUs: s.Host.GPUs,
+			MemoryMiB: request.OrUnlimited(q.MemoryMiB) - f.Held.MemoryMiB, DiskMiB: plan.Unlimited}}}
 	}
 	if most := f.Site.Limits.MaxQueued; most > 0 { // the limit applies only to waiting attempts
 		s.Pilots = min(s.Pilots, max(0, most-f.Load.Queued))

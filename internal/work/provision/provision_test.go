@@ -65,9 +65,14 @@ func short() plan.Site {
 func local() plan.Site {
 	return plan.Site{
 		Name: "local", Host: corral.Resources{CPUs: 8, MemoryMiB: 16_000, DiskMiB: plan.Unlimited},
-		Hosts: 8, Pilots: plan.Unlimited, CPUs: 8, Walltime: plan.Unbounded, Overhead: time.Second,
+		Nodes: oneNode(8, 16_000), Hosts: 8, Pilots: plan.Unlimited, CPUs: 8, Walltime: plan.Unbounded, Overhead: time.Second,
 		Tariff: plan.CoreHours,
 	}
+}
+
+func oneNode(cpus, memoryMiB int) []corral.NodeType {
+	return []corral.NodeType{{Count: 1, Resources: corral.Resources{CPUs: cpus, MemoryMiB: memoryMiB,
+		DiskMiB: plan.Unlimited}}}
 }
 
 // with returns a site whose model is s changed by edit.
@@ -107,11 +112,20 @@ func TestSites(t *testing.T) {
 		{"pilots that are there", here, func(f *provision.Facts) {
 			f.Site.Limits.MaxRunning, f.Load = 5, corral.Load{Queued: 1, Running: 2}
 		}, with(local(), func(s *plan.Site) { s.Pilots = 2 })},
-		{"cpus of the machine that others have", here, func(f *provision.Facts) { f.Held = 6 },
-			with(local(), func(s *plan.Site) { s.CPUs = 2 })},
-		{"more of them than there are", here, func(f *provision.Facts) { f.Held = 9 },
-			with(local(), func(s *plan.Site) { s.CPUs = 0 })},
-		{"a batch system says itself what is free", hpc, func(f *provision.Facts) { f.Held = 6 },
+		{"resources of the machine that others have", here, func(f *provision.Facts) {
+			f.Held = corral.Resources{CPUs: 6, MemoryMiB: 15_000}
+		}, with(local(), func(s *plan.Site) { s.CPUs, s.Nodes = 2, oneNode(2, 1000) })},
+		{"more of them than there are", here, func(f *provision.Facts) { f.Held.CPUs = 9 },
+			with(local(), func(s *plan.Site) { s.CPUs, s.Nodes = 0, oneNode(0, 16_000) })},
+		{"nodes of two types", hpc, func(f *provision.Facts) {
+			f.Site.Facts.Queues[0].NodeTypes = []corral.NodeType{{Count: 2, Resources: corral.Resources{CPUs: 4}},
+				{Count: 3, Resources: corral.Resources{CPUs: 16, MemoryMiB: 100, GPUs: 1, DiskMiB: 7}}}
+		}, with(normal(), func(s *plan.Site) {
+			s.CPUs, s.Nodes = 56, []corral.NodeType{
+				{Count: 2, Resources: corral.Resources{CPUs: 4, MemoryMiB: plan.Unlimited, DiskMiB: plan.Unlimited}},
+				{Count: 3, Resources: corral.Resources{CPUs: 16, MemoryMiB: 100, GPUs: 1, DiskMiB: 7}}}
+		})},
+		{"a batch system says itself what is free", hpc, func(f *provision.Facts) { f.Held.CPUs = 6 },
 			[]plan.Site{normal()}},
 		{"a price and a balance", here, func(f *provision.Facts) {
 			f.Site.SiteTerms = corral.SiteTerms{Price: "0.5USD/host-hour", Billing: "1h"}
