@@ -172,7 +172,8 @@ func (p *partition) add(nodes int, has corral.Resources) {
 	if !p.defaultMemory {
 		p.CPUMemoryMiB = atMost(max(1, has.MemoryMiB/has.CPUs), p.CPUMemoryMiB)
 	}
-	has.CPUs, has.MemoryMiB = atMost(has.CPUs, p.nodeCPUs), atMost(has.MemoryMiB, p.nodeMemoryMiB)
+	has = corral.Resources{CPUs: atMost(has.CPUs, p.nodeCPUs), MemoryMiB: atMost(has.MemoryMiB, p.nodeMemoryMiB),
+		GPUs: has.GPUs, DiskMiB: has.DiskMiB}
 	p.CPUs, p.MemoryMiB, p.GPUs = max(p.CPUs, has.CPUs), max(p.MemoryMiB, has.MemoryMiB), max(p.GPUs, has.GPUs)
 	p.NodeTypes = append(p.NodeTypes, corral.NodeType{Count: nodes, Resources: has, Whole: p.whole})
 }

@@ -52,8 +52,7 @@ func (c *checker) moves(s *plan.Site) (all []move) {
 		if q.Site != s.Name || q.Queue != s.Queue || q.Hosts < 1 || q.CPUs < 1 {
 			continue
 		}
-		host := q.Host()
-		host.DiskMiB = 0 // it is not requested
+		host := corral.Resources{CPUs: q.CPUs, MemoryMiB: q.MemoryMiB, GPUs: q.GPUs}
 		all = append(all, move{q.Start, demand{host, q.Hosts}}, move{q.End, demand{host, -q.Hosts}})
 	}
 	slices.SortFunc(all, func(a, b move) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.count, b.count)) })
@@ -102,12 +101,10 @@ func packed(types []corral.NodeType, held []demand) bool {
 func unpackable(types []corral.NodeType, held []demand) bool {
 	var need, has corral.Resources
 	for _, d := range held {
-		need.CPUs, need.MemoryMiB = need.CPUs+d.count*d.host.CPUs, need.MemoryMiB+d.count*d.host.MemoryMiB
-		need.GPUs += d.count * d.host.GPUs
+		need = need.Plus(times(d.count, d.host))
 	}
 	for _, t := range types {
-		has.CPUs, has.MemoryMiB = has.CPUs+t.Count*t.CPUs, has.MemoryMiB+t.Count*t.MemoryMiB
-		has.GPUs += t.Count * t.GPUs
+		has = has.Plus(times(t.Count, t.Resources))
 	}
 	if !need.FitIn(has) {
 		return true
@@ -131,4 +128,8 @@ func unpackable(types []corral.NodeType, held []demand) bool {
 		}
 	}
 	return false
+}
+
+func times(n int, r corral.Resources) corral.Resources {
+	return corral.Resources{CPUs: n * r.CPUs, MemoryMiB: n * r.MemoryMiB, GPUs: n * r.GPUs}
 }

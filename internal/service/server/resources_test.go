@@ -170,20 +170,38 @@ func TestGlideinIsCreated(t *testing.T) {
 	}
 }
 
-// All hosts of the batch system fork are this one machine: together they never request more memory than it has.
-func TestMemoryOfHostsSumsToTheMachine(t *testing.T) {
+// All hosts of the batch system fork are this one machine, which has room for as many as its cpus and its memory allow,
+// in one glidein or in several.
+func TestHostsOfTheMachineSumToIt(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.readySite(t)
-	for _, tt := range []struct{ hosts, cpus, want int }{
-		{1, 1, machine.MemoryMiB / 4}, {4, 1, machine.MemoryMiB / 4}, {1, 4, machine.MemoryMiB},
-		{8, 1, machine.MemoryMiB / 8}, {3, 2, machine.MemoryMiB / 3},
+	for _, tt := range []struct {
+		hosts, cpus, memory int
+		refused             string
+	}{
+		{machine.CPUs + 1, 1, 0, "hosts"},
+		{machine.CPUs/2 + 1, 2, 0, "hosts"},
+		{2, 1, machine.MemoryMiB/2 + 1, "memory_mib"},
+		{2, machine.CPUs / 4, 0, ""},
+		{1, machine.CPUs, 0, "cpus"},
+		{1, 1, machine.MemoryMiB/2 + 1, "memory_mib"},
+		{1, machine.CPUs / 4, 1024, ""},
+		{machine.CPUs / 4, 1, 0, ""},
+		{1, 1, 1, "cpus"},
 	} {
 		in := small()
-		in.Hosts, in.CPUs = tt.hosts, tt.cpus
-		got := must(f.CreateGlidein(t.Context(), in, ""))(t)
-		if got.MemoryMiB != tt.want {
-			t.Errorf("%d hosts of %d cpus have %d MiB each, want %d", tt.hosts, tt.cpus, got.MemoryMiB, tt.want)
+		in.Hosts, in.CPUs, in.MemoryMiB = tt.hosts, tt.cpus, tt.memory
+		g, err := f.CreateGlidein(t.Context(), in, "")
+		if corral.KindOf(err) == corral.Unsatisfiable != (tt.refused != "") || err != nil && !strings.Contains(err.Error(), tt.refused) {
+			t.Errorf("%+v: %v", tt, err)
+		}
+		want := tt.memory
+		if want == 0 {
+			want = machine.MemoryMiB / machine.CPUs * tt.cpus
+		}
+		if err == nil && g.MemoryMiB != want {
+			t.Errorf("%+v: %d MiB each, want %d", tt, g.MemoryMiB, want)
 		}
 	}
 }
@@ -205,9 +223,9 @@ func TestBadGlideins(t *testing.T) {
 		{"no hosts", func(g *api.NewGlidein) { g.Hosts = 0 }, corral.Invalid, "hosts"},
 		{"too many hosts", func(g *api.NewGlidein) { g.Hosts = 10_001 }, corral.Invalid, "hosts"},
 		{"no cpus", func(g *api.NewGlidein) { g.CPUs = 0 }, corral.Invalid, "cpus"},
-		{"more cpus than the machine", func(g *api.NewGlidein) { g.CPUs = 5 }, corral.Unsatisfiable, "cpus"},
+		{"more cpus than the machine", func(g *api.NewGlidein) { g.CPUs = machine.CPUs + 1 }, corral.Unsatisfiable, "cpus"},
 		{"negative memory", func(g *api.NewGlidein) { g.MemoryMiB = -1 }, corral.Invalid, "memory_mib"},
-		{"more memory than the machine", func(g *api.NewGlidein) { g.MemoryMiB = 4097 }, corral.Unsatisfiable, "memory_mib"},
+		{"more memory than the machine", func(g *api.NewGlidein) { g.MemoryMiB = machine.MemoryMiB/2 + 1 }, corral.Unsatisfiable, "memory_mib"},
 		{"short walltime", func(g *api.NewGlidein) { g.Walltime = corral.Seconds(9 * time.Second) }, corral.Invalid, "walltime_s"},
 		{"long walltime", func(g *api.NewGlidein) { g.Walltime = 367 * day }, corral.Invalid, "walltime_s"},
 		{"negative idle", func(g *api.NewGlidein) { g.Idle = -day }, corral.Invalid, "idle_s"},

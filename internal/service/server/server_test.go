@@ -110,7 +110,7 @@ type fixture struct {
 	log    *bytes.Buffer
 }
 
-var machine = corral.SiteQueue{CPUs: 4, MemoryMiB: 8192}
+var machine = corral.SiteQueue{CPUs: 32, MemoryMiB: 65_536}
 
 func start(t testing.TB) *fixture {
 	t.Helper()

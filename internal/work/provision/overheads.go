@@ -27,6 +27,15 @@ func (f Facts) overhead(share float64) (d time.Duration, learned int) {
 	return d, learned
 }
 
+// StartUp returns the time from the request of a pilot at a site until its workers are in the cluster: the median wait
+// and the median start-up of its latest pilots, as far as they are known.
+func StartUp(site corral.Site, latest []corral.Wait) time.Duration {
+	f := Facts{Site: site, Waits: latest}
+	wait, _ := f.latest(0.5, func(w corral.Wait) (from, to time.Time) { return w.SubmittedAt, w.StartedAt })
+	ready, _ := f.overhead(0.5)
+	return wait + ready
+}
+
 // leaving returns the time from the cancellation of a pilot at the site until the end of its job: the time that the
 // given share of earlier pilots did not exceed. learned is 0 if there were too few. Drained pilots do not count: they
 // first finish their tasks.

@@ -3,6 +3,7 @@ package scaling
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,8 @@ type View struct {
 	Held    int              // cpus that the cluster's glideins hold or request, including draining glideins
 	Longest time.Duration    // the longest job that a new worker accepts
 	Sites   []Supplier
+	Whole   []Room        // present workers, with what they have when they are free
+	Waited  time.Duration // for how long some job has been waiting
 }
 
 // A Coming is a requested worker that is not present yet.
@@ -30,10 +33,12 @@ type Coming struct {
 
 // A Supplier is a site at which workers may be requested.
 type Supplier struct {
-	Name   string
-	Pilots int                // number of additional pilots that the site accepts
-	Closed string             // why the site currently accepts no pilots; empty: it accepts them
-	Hosts  []corral.Resources // the largest host of each queue that accepts such workers; empty: hosts are unknown
+	Name    string
+	Pilots  int                // number of additional pilots that the site accepts
+	Closed  string             // why the site currently accepts no pilots; empty: it accepts them
+	Hosts   []corral.Resources // the largest host of each queue that accepts such workers; empty: hosts are unknown
+	StartUp time.Duration      // from a request until the worker is there
+	Left    *corral.Resources  // what is left of the one machine that all its hosts are; nil: they are nodes
 }
 
 // A Decision contains the actions to take. Spare lists the pilots that no job needs now; they are withdrawn if no job
@@ -71,6 +76,7 @@ func Decide(now time.Time, s corral.Scale, v View) Decision {
 			spareCPUs -= cpus
 		}
 	}
+	f.soon = v.soon(waiting)
 	p.buy(waiting)
 	d.Asks = p.asks
 	d.Report = strings.Join(append(f.report(d), p.reasons()...), "; ")
@@ -81,6 +87,7 @@ func Decide(now time.Time, s corral.Scale, v View) Decision {
 type found struct {
 	jobs          int
 	there, coming filled
+	soon          int // jobs that present workers can run before another worker would be there
 }
 
 // report describes the findings and their consequences.
@@ -96,6 +103,8 @@ func (f found) report(d Decision) []string {
 	}{
 		{f.there.guessed + f.coming.guessed, "of these is taken to fit though not all is known of the workers",
 			"of these are taken to fit though not all is known of the workers"},
+		{f.soon, "of these is left to the workers that are there: another would come later",
+			"of these are left to the workers that are there: another would come later"},
 		{len(d.Asks), "worker is asked for", "workers are asked for"},
 		{len(d.Withdraw), "pilot that nothing needs is withdrawn", "pilots that nothing needs are withdrawn"},
 	} {
@@ -114,6 +123,37 @@ func counted(n int, one, many string) string {
 }
 
 func (f *filled) add(g filled) { f.jobs, f.guessed = f.jobs+g.jobs, f.guessed+g.guessed }
+
+// soon removes the waiting jobs if the present workers need less time for all of them than another worker would take to
+// come, and returns their number. It does so only for that long, because the present workers may be busy for longer,
+// and only if all jobs have an estimate and fit a worker.
+func (v *View) soon(waiting []matching.Class) (jobs int) {
+	var work, cpus time.Duration
+	for _, w := range v.Whole {
+		cpus += time.Duration(w.Free.CPUs)
+	}
+	first := time.Duration(math.MaxInt64)
+	for _, s := range v.Sites {
+		if s.Closed == "" {
+			first = min(first, s.StartUp)
+		}
+	}
+	for _, w := range waiting {
+		fits := func(r Room) bool { return w.Needs.Time <= r.Left && w.Needs.FitIn(r.Free) }
+		if w.Jobs > 0 && (w.Needs.Time <= 0 || !slices.ContainsFunc(v.Whole, fits)) {
+			return 0
+		}
+		work += time.Duration(w.Jobs*w.Needs.CPUs) * w.Needs.Time
+		jobs += w.Jobs
+	}
+	if cpus == 0 || v.Waited >= first || work/cpus >= first {
+		return 0
+	}
+	for i := range waiting {
+		waiting[i].Jobs = 0
+	}
+	return jobs
+}
 
 // fillComing assigns waiting jobs to the future workers, and returns the scale's own workers that receive no job and
 // may be withdrawn, oldest first.

@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -176,5 +177,74 @@ func TestSiteWithFailingPilotsIsAvoidedForGrowingTimes(t *testing.T) {
 	if !RetryAt(0, now).IsZero() || RetryAt(1, now) != now.Add(retryMin) || RetryAt(3, now) != now.Add(4*retryMin) ||
 		RetryAt(1000, now) != now.Add(retryMax) {
 		t.Error(RetryAt(1, now), RetryAt(3, now), RetryAt(1000, now))
+	}
+}
+
+// All workers of a site that is one machine share its cpus and its memory.
+func TestWorkersShareTheMachine(t *testing.T) {
+	t.Parallel()
+	machine := corral.Resources{CPUs: 8, MemoryMiB: 16_000, DiskMiB: corral.Unlimited}
+	for name, tt := range map[string]struct {
+		left   corral.Resources
+		needs  int // MiB of each of six jobs
+		memory []int
+		why    string
+	}{
+		"by cpus": {machine, 100, []int{4000, 4000, 4000}, ""},
+		"by memory": {machine, 9000, []int{9000},
+			"site near is a machine of which 6 cpus and 7000 MiB of memory are free of pilots"},
+		"beside others": {corral.Resources{CPUs: 5, MemoryMiB: 6000, DiskMiB: corral.Unlimited}, 1500, []int{4000, 2000},
+			"site near is a machine of which 1 cpu and 0 MiB of memory are free of pilots"},
+		"none left": {corral.Resources{CPUs: -2, MemoryMiB: -500}, 100, nil,
+			"site near is a machine of which 0 cpus and 0 MiB of memory are free of pilots"},
+	} {
+		v := view(6)
+		v.Waiting[0].Needs.MemoryMiB = tt.needs
+		v.Sites = []Supplier{{Name: "near", Pilots: 100, Hosts: []corral.Resources{machine}, Left: &tt.left}}
+		d := Decide(now, scaled(), v)
+		var memory []int
+		for _, a := range d.Asks {
+			memory = append(memory, a.Needs.MemoryMiB)
+		}
+		if !slices.Equal(memory, tt.memory) {
+			t.Errorf("%s: workers of %v MiB, want %v: %s", name, memory, tt.memory, d.Report)
+		}
+		if !strings.Contains(d.Report, tt.why) {
+			t.Errorf("%s: %q, want %q", name, d.Report, tt.why)
+		}
+	}
+}
+
+// Jobs that the present workers can run before another worker would be there are left to them for that long.
+func TestShortQueuesAreLeftToPresentWorkers(t *testing.T) {
+	t.Parallel()
+	short := func(edit func(v *View)) View {
+		v := view(6)
+		v.Waiting[0].Needs.Time = 10 * time.Second
+		v.Whole, v.Held = []Room{room(2)}, 2
+		for i := range v.Sites {
+			v.Sites[i].StartUp = time.Minute
+		}
+		edit(&v)
+		return v
+	}
+	for name, tt := range map[string]struct {
+		edit func(v *View)
+		asks int
+	}{
+		"half a start-up":      {func(*View) {}, 0},
+		"more than a start-up": {func(v *View) { v.Waiting[0].Jobs = 12 }, 3},
+		"they still wait":      {func(v *View) { v.Waited = time.Minute }, 3},
+		"no estimate":          {func(v *View) { v.Waiting[0].Needs.Time = 0 }, 3},
+		"they fit no worker":   {func(v *View) { v.Waiting[0].Needs.MemoryMiB = 2000 }, 3},
+		"longer than a worker": {func(v *View) { v.Whole[0].Left = time.Second }, 3},
+		"no workers":           {func(v *View) { v.Whole = nil }, 3},
+		"a quicker site":       {func(v *View) { v.Sites[1].StartUp = time.Second }, 3},
+		"that one is closed":   {func(v *View) { v.Sites[1].StartUp, v.Sites[1].Closed = time.Second, "is gone" }, 0},
+	} {
+		d := Decide(now, scaled(), short(tt.edit))
+		if len(d.Asks) != tt.asks || (tt.asks == 0) != strings.Contains(d.Report, "6 of these are left to the workers") {
+			t.Errorf("%s: %d workers, want %d: %s", name, len(d.Asks), tt.asks, d.Report)
+		}
 	}
 }

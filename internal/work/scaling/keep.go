@@ -89,6 +89,7 @@ type scaler struct {
 	spare   map[corral.GlideinID]time.Time     // own unneeded pilots :: since when they have been unneeded
 	own     map[corral.GlideinID]corral.SiteID // own pilots that were live at the last check
 	failed  map[corral.SiteID]failures
+	waiting time.Time                          // since when some job has been waiting
 	had     map[corral.SiteID]corral.Resources // the largest resources that own workers turned out to have at the site
 	less    map[corral.SiteID]corral.Resources // resources at the last check that were below both the request and had
 }
@@ -103,7 +104,7 @@ func (k *keeper) scaler(s corral.Scale) *scaler {
 	return &scaler{
 		keeper: k, db: k.db.Owner(s.Owner), cluster: s.Cluster, spare: map[corral.GlideinID]time.Time{},
 		own: map[corral.GlideinID]corral.SiteID{}, failed: map[corral.SiteID]failures{},
-		had: map[corral.SiteID]corral.Resources{}, less: map[corral.SiteID]corral.Resources{},
+		had: map[corral.SiteID]corral.Resources{}, less: map[corral.SiteID]corral.Resources{}, waiting: time.Now(),
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/work/admit"
-	"github.com/corral-pilot/corral/internal/work/request"
 )
 
 // A look holds the findings so far of one check of a cluster.
@@ -69,6 +68,10 @@ func (k *scaler) decide(tx *store.Tx, l *look) (d Decision, err error) {
 	}
 	now := time.Now()
 	v := k.view(now, l, glideins)
+	if count(l.waiting) == 0 {
+		k.waiting = now
+	}
+	v.Waited = now.Sub(k.waiting)
 	if count(v.Waiting) == 0 && v.Held >= l.scale.Min { // no worker is needed, so the sites need not be read
 		return Decide(now, l.scale, v), nil
 	}
@@ -96,6 +99,7 @@ func (k *scaler) view(now time.Time, l *look, glideins []corral.Glidein) View {
 			present[w.Attempt] += w.CPUs
 			longest := w.Speed.Within(w.EndsAt.Sub(now) - execution.StartMargin)
 			v.Room = append(v.Room, rooms(w.Free(), longest, static[w.Glidein])...)
+			v.Whole = append(v.Whole, rooms(w.Resources(), longest, static[w.Glidein])...)
 		}
 	}
 	for _, g := range glideins {
@@ -229,67 +233,6 @@ func begun(g corral.Glidein) bool {
 	return false
 }
 
-// mostPilots is the maximum number of requests to one site in one check.
-const mostPilots = 1000
-
-// site returns the workers that a site currently accepts.
-func (k *scaler) site(tx *store.Tx, now time.Time, l *look, id corral.SiteID) (Supplier, error) {
-	s, err := tx.Site(id)
-	if err != nil {
-		return Supplier{}, err
-	}
-	closed := Supplier{Name: s.Name, Closed: l.refused[s.Name]}
-	if s.State == corral.SiteDeleted {
-		closed.Closed = "is gone"
-		return closed, nil
-	}
-	g, err := admit.Place(k.pilot(l, s, Worker(l.scale, s.Name)), now)
-	if err != nil {
-		closed.Closed = fmt.Sprintf("has no such workers: %v", err)
-		return closed, nil
-	}
-	open := closed
-	for _, h := range request.Hosts(g, s, k.machine) {
-		most := k.most(s.ID)
-		most.CPUs = h.CPUs // cpus of the host, not of the worker
-		open.Hosts = append(open.Hosts, least(h, most))
-	}
-	if f := k.failed[s.ID]; open.Closed == "" {
-		switch {
-		case s.State != corral.SiteReady:
-			open.Closed = "is " + string(s.State)
-		case now.Before(RetryAt(f.n, f.last)):
-			open.Closed = fmt.Sprintf("is asked again at %s: %d pilots in a row failed there",
-				RetryAt(f.n, f.last).UTC().Format(time.TimeOnly), f.n)
-		}
-	}
-	pilots, full, err := pilotsAt(tx, s, l.scale)
-	open.Pilots, open.Closed = pilots, cmp.Or(open.Closed, full)
-	return open, err
-}
-
-// pilotsAt returns how many more workers a site accepts according to its limits and its allocation, or the reason if it
-// accepts none.
-func pilotsAt(tx *store.Tx, s corral.Site, of corral.Scale) (pilots int, why string, err error) {
-	load, err := tx.Load(s.ID)
-	if err != nil {
-		return 0, "", err
-	}
-	for ; pilots < mostPilots; pilots++ {
-		if full := s.Full(load); full != "" && pilots == 0 {
-			return 0, "takes none: " + full, nil
-		} else if full != "" {
-			break
-		}
-		load.Queued++
-	}
-	if s.Allocation == "" && (s.Facts == nil || s.Facts.Allowance == nil) {
-		return pilots, "", nil
-	}
-	paid, why, err := affordable(tx, s, of)
-	return min(pilots, paid), why, err
-}
-
 // countFailures counts the failures of those of the scale's pilots that were live at the last check and have ended
 // since.
 func (k *scaler) countFailures(tx *store.Tx, live []corral.Glidein) error {
@@ -355,7 +298,8 @@ func (k *scaler) create(tx *store.Tx, l look, a Ask, why string) error {
 	if err != nil {
 		return err
 	}
-	if g.MemoryMiB < a.Needs.MemoryMiB { // the jobs need more memory than the share of the worker's cpus
+	// The jobs may need more memory than the share of the worker's cpus, and a machine may have less left.
+	if g.MemoryMiB < a.Needs.MemoryMiB || site.System().Queueless && a.Needs.MemoryMiB > 0 {
 		p.Request.MemoryMiB, g.MemoryMiB = a.Needs.MemoryMiB, a.Needs.MemoryMiB
 	}
 	paid, err := available(tx, site) // exactly, with the memory and the GPUs of this worker

@@ -49,10 +49,12 @@ func (p *purchase) buy(waiting []matching.Class) {
 // keepMinimum requests workers, which remain even without work, until the minimum is reached.
 func (p *purchase) keepMinimum() {
 	for p.held < p.scale.Min && !p.full() {
-		if _, ok := p.order(Ask{Keep: true}, corral.Resources{}); !ok {
+		s, _ := p.order(Ask{Keep: true}, corral.Resources{})
+		if s == nil {
 			p.limitSites(p.sites)
 			return
 		}
+		p.take(s)
 	}
 }
 
@@ -122,12 +124,28 @@ func (p *purchase) fitting(needs corral.Resources) (all []Supplier) {
 // serve requests a worker for the first of the waiting classes, and for as many other jobs as it has room for. It
 // removes these jobs from waiting. The worker's memory, gpus and disk are the amounts that these jobs need.
 func (p *purchase) serve(waiting []matching.Class) bool {
-	host, ok := p.order(Ask{}, waiting[0].Needs.Resources)
-	if ok {
-		room := Room{host, p.longest}
-		p.asks[len(p.asks)-1].Needs = room.fill(waiting).used
+	s, host := p.order(Ask{}, waiting[0].Needs.Resources)
+	if s == nil {
+		return false
 	}
-	return ok
+	room := Room{host, p.longest}
+	p.asks[len(p.asks)-1].Needs = room.fill(waiting).used
+	p.take(s)
+	return true
+}
+
+// take subtracts the last request from the machine of its site, if the site is one: its memory is at least the share
+// that belongs to its cpus, if that much is left.
+func (p *purchase) take(s *Supplier) {
+	if s.Left == nil {
+		return
+	}
+	ask, host := &p.asks[len(p.asks)-1], s.Hosts[0]
+	if share := host.MemoryMiB / max(1, host.CPUs) * p.scale.CPUs; host.MemoryMiB < corral.Unlimited {
+		ask.Needs = ask.Needs.Most(corral.Resources{MemoryMiB: min(share, s.Left.MemoryMiB)})
+	}
+	left := less(*s.Left, corral.Resources{CPUs: p.scale.CPUs, MemoryMiB: ask.Needs.MemoryMiB})
+	s.Left = &left
 }
 
 // room returns the resources that a worker with this many cpus may have on a host of the site that has room for this
@@ -158,18 +176,23 @@ func (p *purchase) full() bool {
 }
 
 // order requests a worker from the first site that accepts another pilot and has a host for such a job. It returns the
-// host.
-func (p *purchase) order(a Ask, job corral.Resources) (host corral.Resources, ok bool) {
+// site and the host, or nil.
+func (p *purchase) order(a Ask, job corral.Resources) (s *Supplier, host corral.Resources) {
 	for i := range p.sites {
-		s := &p.sites[i]
-		if host, ok = s.room(p.scale.CPUs, job); ok && s.Closed == "" && s.Pilots > 0 {
+		s = &p.sites[i]
+		host, ok := s.room(p.scale.CPUs, job)
+		if s.Left != nil {
+			host = least(host, *s.Left)
+			ok = ok && host.CPUs == p.scale.CPUs && job.FitIn(host)
+		}
+		if ok && s.Closed == "" && s.Pilots > 0 {
 			s.Pilots--
 			a.Site, p.held = s.Name, p.held+p.scale.CPUs
 			p.asks = append(p.asks, a)
-			return host, true
+			return s, host
 		}
 	}
-	return corral.Resources{}, false
+	return nil, corral.Resources{}
 }
 
 func (p *purchase) limit(format string, args ...any) {
@@ -181,7 +204,12 @@ func (p *purchase) limitJobs(n int) { p.limit("%s on", counted(n, "job waits", "
 // limitSites records why sites accept no more pilots, each reason once.
 func (p *purchase) limitSites(sites []Supplier) {
 	for _, s := range sites {
-		why := fmt.Sprintf("site %s %s", s.Name, cmp.Or(s.Closed, "takes no more pilots by its limits"))
+		full := "takes no more pilots by its limits"
+		if s.Left != nil && s.Pilots > 0 {
+			full = fmt.Sprintf("is a machine of which %s and %d MiB of memory are free of pilots",
+				counted(max(0, s.Left.CPUs), "cpu", "cpus"), max(0, s.Left.MemoryMiB))
+		}
+		why := fmt.Sprintf("site %s %s", s.Name, cmp.Or(s.Closed, full))
 		if !slices.Contains(p.limits, why) {
 			p.limits = append(p.limits, why)
 		}
