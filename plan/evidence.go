@@ -126,6 +126,8 @@ type Limits struct {
 	Walltime  corral.Seconds `json:"walltime_s,omitempty"`
 	Margin    corral.Seconds `json:"margin_s,omitempty"` // no task is started within this time before the walltime ends
 	Closed    []Closure      `json:"closed,omitempty"`
+
+	Nodes []corral.NodeType `json:"nodes,omitempty"` // of which hosts are parts; none: not known
 }
 
 // A Closure is a period in which a queue runs no pilots.
@@ -237,6 +239,11 @@ func limitsOf(s *Site) Limits {
 	for _, c := range s.Closed {
 		l.Closed = append(l.Closed, Closure{corral.Seconds(c.From), corral.Seconds(c.To)})
 	}
+	for _, t := range s.Nodes {
+		t.Resources = corral.Resources{CPUs: t.CPUs, MemoryMiB: known(t.MemoryMiB), GPUs: t.GPUs,
+			DiskMiB: known(t.DiskMiB)}
+		l.Nodes = append(l.Nodes, t)
+	}
 	return l
 }
 
@@ -327,6 +334,7 @@ func (q Queue) site() Site {
 		Hosts: cmp.Or(q.Hosts, Unlimited), Pilots: cmp.Or(q.Pilots, Unlimited), CPUs: cmp.Or(q.CPUs, Unlimited),
 		Walltime: cmp.Or(time.Duration(q.Walltime), Unbounded), Margin: time.Duration(q.Margin),
 		Overhead: time.Duration(q.Overhead), Pace: Pace{Speed: q.Speed},
+		Nodes: corral.SiteQueue{NodeTypes: q.Nodes}.Types(),
 		Tariff: Tariff{Rate: cost.Rate{Price: q.Price, Unit: q.Unit, Per: q.Per},
 			Billing: cost.Billing{Minimum: time.Duration(q.Minimum), Period: time.Duration(q.Period)}},
 		Left: q.Left, Calendar: Calendar{Room: profile(q.Room)},

@@ -5,12 +5,14 @@
 //
 //	make bench-witness                                    # 1,000 plans and 100 plans with shares
 //	go run ./witness -player PROGRAM -problems 20         # in bench/
+//	go run ./witness -player PROGRAM -problems 20 -nodes
 //	go run ./witness -player PROGRAM -first 7 -problems 1 -keep DIR
 //
 // The player shares no code with Corral. Problems are of three kinds: those of the planner's own tests, workflows with
 // heavy tails, and published workflows (-data). A quarter have pilots that are present already, some of which run
 // tasks. Deadlines and budgets are those that another plan just meets, without any slack, or those of the best list
-// schedule; a plan that the player executes a little later or dearer therefore misses them.
+// schedule; a plan that the player executes a little later or dearer therefore misses them. With -nodes, no pilots are
+// present; the sites have nodes, on which the player packs the hosts, and some tasks need GPUs or much memory.
 package main
 
 import (
@@ -62,6 +64,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&b.data, "data", "", "`directory` of published workflows; by default there are none")
 	flags.StringVar(&b.out, "csv", "", "`file` for the result of each plan")
 	flags.StringVar(&b.keep, "keep", "", "`directory` for the plans that do not come true, with their workflows")
+	flags.BoolVar(&b.source.nodes, "nodes", false, "give the sites nodes, and the tasks needs of several kinds")
 	flags.BoolVar(&b.exact, "exact", false, "make plans that trust the estimates; by default they allow for errors")
 	if err := flags.Parse(args); err != nil {
 		return rig.Misuse
@@ -93,6 +96,7 @@ type execution struct {
 	stranded         bool
 	makespan, cost   float64 // executed ÷ planned
 	late, overBudget bool    // by more than tolerance
+	crowded          bool    // hosts provably did not fit on the nodes
 }
 
 // tolerance is the share by which an execution may exceed a bound: the player does not model messages of milliseconds.
@@ -240,6 +244,8 @@ func (b bench) complain(r *result) {
 		what = fmt.Sprintf("is refused (%s), but %s reaches it", r.reason, r.solvable)
 	case r.stranded:
 		what = "leaves a task undone"
+	case r.crowded:
+		what = "has hosts that do not fit on the nodes"
 	case r.late:
 		what = "misses its deadline"
 	case r.overBudget:

@@ -37,6 +37,7 @@ type answer struct {
 	Play  struct {
 		Finished int      `json:"finished_tasks"`
 		Makespan *float64 `json:"makespan_s"`
+		Crowded  int      `json:"node_violations"`
 		Cost     struct {
 			Amount cost.Money `json:"amount"`
 		} `json:"cost"`
@@ -112,7 +113,7 @@ func (b bench) play(ctx context.Context, dir, workflow string, pl *plan.Plan, r 
 	if r.execution = x.beside(pl); !r.stranded {
 		s = solution{corral.Seconds(*x.Play.Makespan * float64(time.Second)), x.Play.Cost.Amount, pl.PeakCPUs}
 	}
-	if r.stranded || r.late || r.overBudget {
+	if r.stranded || r.late || r.overBudget || r.crowded {
 		b.complain(r)
 		return s, b.store(dir, workflow, r)
 	}
@@ -121,6 +122,7 @@ func (b bench) play(ctx context.Context, dir, workflow string, pl *plan.Plan, r 
 
 // beside compares an execution with its plan.
 func (x answer) beside(pl *plan.Plan) (e execution) {
+	e.crowded = x.Play.Crowded > 0
 	if e.stranded = x.Play.Finished < x.Tasks || x.Play.Makespan == nil; e.stranded {
 		return e
 	}

@@ -29,7 +29,10 @@ const (
 
 // A source draws problems. Their kinds take turns: the problems of the planner's own tests, workflows with heavy tails,
 // and published workflows, if there are any; each of the latter two at sites of many kinds.
-type source struct{ published []plan.Work }
+type source struct {
+	published []plan.Work
+	nodes     bool // sites have nodes, and tasks needs of several kinds
+}
 
 // read reads the published workflows of up to mostTasks tasks below a directory.
 func (s *source) read(ctx context.Context, dir string) error {
@@ -98,7 +101,9 @@ func (s *source) problem(number int) (p plan.Problem, kind string, err error) {
 	for i := range p.Sites {
 		p.Sites[i].Transfer = plan.Transfer{}
 	}
-	if number%4 == 3 {
+	if s.nodes {
+		onNodes(&p, number)
+	} else if number%4 == 3 {
 		plantest.AddPresent(&p, uint64(number))
 	}
 	return p, kind, nil

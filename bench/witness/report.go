@@ -30,8 +30,12 @@ func (b bench) summarize(all []result) error {
 	solvable := count(func(r result) bool { return r.solvable != "" })
 	stranded := count(func(r result) bool { return r.stranded })
 	late, over := count(func(r result) bool { return r.late }), count(func(r result) bool { return r.overBudget })
+	crowded := count(func(r result) bool { return r.crowded })
 	fmt.Fprintf(b.stdout, "%d plans, executed: %d leave a task undone, %d miss their deadline, %d break their budget\n",
 		len(all)-refused, stranded, late, over)
+	if b.source.nodes {
+		fmt.Fprintf(b.stdout, "%d have hosts that do not fit on the nodes\n", crowded)
+	}
 	fmt.Fprintf(b.stdout, "%d goals without a plan, of which %d can be reached\n", refused, solvable)
 	for _, q := range []struct {
 		what string
@@ -55,7 +59,7 @@ func (b bench) summarize(all []result) error {
 		fmt.Fprintf(b.stdout, "%-30s p5 %.3f, median %.3f, p90 %.3f, p95 %.3f, most %.3f (of %d)\n", q.what, at(0.05),
 			at(0.5), at(0.9), at(0.95), at(1), len(values))
 	}
-	if bad := solvable + stranded + late + over; bad > 0 {
+	if bad := solvable + stranded + late + over + crowded; bad > 0 {
 		return corral.Errorf(corral.Failed, "%d of %d goals are not as promised", bad, len(all))
 	}
 	return nil
