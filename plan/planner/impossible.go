@@ -26,27 +26,35 @@ func hopeless(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, e
 
 // impossible returns the reason why no plan exists for any goal, or "" if there may be a plan.
 func impossible(p plan.Problem) string {
+	open := len(p.Present) > 0 ||
+		slices.ContainsFunc(p.Sites, func(s plan.Site) bool { return s.Pilots > 0 && s.CPUs > 0 })
 	for _, t := range p.Work.Tasks {
 		if slices.ContainsFunc(p.Present, func(q plan.Present) bool { return t.Needs.FitIn(q.Host) }) {
 			continue
 		}
+		ever := func(s plan.Site) bool { return t.Needs.FitIn(s.Host) }
 		large := func(s plan.Site) bool { return s.Has(t.Needs) }
 		long := func(s plan.Site) bool { return large(s) && s.Takes(t)+p.Cluster.Hop <= longest(&s, p.Cluster.Leave) }
 		switch {
-		case !slices.ContainsFunc(p.Sites, large):
+		case !slices.ContainsFunc(p.Sites, ever):
 			return fmt.Sprintf("task %s needs %s, but no host has that: %s", t.ID, t.Needs, each(p.Sites, hostOf))
+		case !open:
+			return full(p.Sites)
+		case !slices.ContainsFunc(p.Sites, large):
+			return fmt.Sprintf("task %s needs %s, but no node has that: %s", t.ID, t.Needs, each(p.Sites, nodesOf))
 		case !slices.ContainsFunc(p.Sites, long):
 			return fmt.Sprintf("task %s takes %s, but no pilot stays that long: %s", t.ID, t.Runtime,
 				each(slices.DeleteFunc(slices.Clone(p.Sites), func(s plan.Site) bool { return !large(s) }),
 					stayOf(p.Cluster.Leave)))
 		}
 	}
-	open := func(s plan.Site) bool { return s.Pilots > 0 && s.CPUs > 0 }
-	if len(p.Present) == 0 && !slices.ContainsFunc(p.Sites, open) {
-		return "no site accepts a pilot now: " + each(p.Sites, fullness)
+	if !open {
+		return full(p.Sites)
 	}
 	return ""
 }
+
+func full(sites []plan.Site) string { return "no site accepts a pilot now: " + each(sites, fullness) }
 
 // each returns a message that describes each site with of; it names at most mostSites sites.
 func each(sites []plan.Site, of func(plan.Site) string) string {
@@ -60,15 +68,29 @@ func each(sites []plan.Site, of func(plan.Site) string) string {
 	return strings.Join(said, "; ")
 }
 
-// hostOf describes a site's largest host as far as it is known.
-func hostOf(s plan.Site) string {
-	h := s.Host
+// hostOf describes a site's largest host.
+func hostOf(s plan.Site) string { return " has hosts of " + asKnown(s.Host) + " at most" }
+
+// nodesOf describes the nodes of a site. Those of a machine are what other pilots leave of it.
+func nodesOf(s plan.Site) string {
+	if len(s.Nodes) == 0 {
+		return hostOf(s)
+	}
+	var all []string
+	for _, t := range s.Nodes[:min(len(s.Nodes), mostSites)] {
+		all = append(all, asKnown(t.Resources))
+	}
+	return " has nodes with " + strings.Join(all, ", or ") + " free"
+}
+
+// asKnown describes resources as far as they are known.
+func asKnown(h corral.Resources) string {
 	for _, n := range []*int{&h.CPUs, &h.MemoryMiB, &h.GPUs, &h.DiskMiB} {
 		if *n >= plan.Unlimited {
 			*n = 0
 		}
 	}
-	return " has hosts of " + h.String() + " at most"
+	return h.String()
 }
 
 func stayOf(leave time.Duration) func(plan.Site) string {
