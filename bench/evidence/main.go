@@ -1,8 +1,8 @@
 // Command evidence prints and draws the evidence for the planner's claims: how near plans are to the lower bound,
-// whether their confidences are correct, how wrong estimates are, how well waits are predicted, and how plans compare
-// with other policies.
+// whether their confidences are correct, how wrong estimates are, how well waits are predicted, how plans compare with
+// other policies, and how estimates are corrected during a run.
 //
-//	go run ./bench/evidence -out docs/bench            # all five, NAME.svg and NAME.csv there
+//	go run ./bench/evidence -out docs/bench            # all, NAME.svg and NAME.csv there
 //	go run ./bench/evidence -out /tmp/x waits          # one
 //
 // The figures do not depend on the machine: the same command prints the same numbers everywhere. The input data is in
@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/corral-pilot/corral/bench/rig"
 	"github.com/corral-pilot/corral/internal/cli/plot"
@@ -31,7 +32,7 @@ type desk struct {
 	cases     int    // number of random cases
 }
 
-// A claim is one of the five parts.
+// A claim is one of the parts.
 type claim struct {
 	name string
 	show func(d desk, ctx context.Context) error
@@ -39,7 +40,7 @@ type claim struct {
 
 var claims = []claim{
 	{"bounds", desk.bounds}, {"confidence", desk.confidence}, {"estimates", desk.estimates}, {"waits", desk.waits},
-	{"comparison", desk.comparison},
+	{"comparison", desk.comparison}, {"corrections", desk.corrections},
 }
 
 func main() { rig.Main(execute) }
@@ -88,7 +89,11 @@ next:
 				continue next
 			}
 		}
-		return nil, fmt.Errorf("there is no %q: want some of bounds, confidence, estimates, waits, comparison", name)
+		var known []string
+		for _, c := range claims {
+			known = append(known, c.name)
+		}
+		return nil, fmt.Errorf("there is no %q: want some of %s", name, strings.Join(known, ", "))
 	}
 	return all, nil
 }

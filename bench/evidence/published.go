@@ -63,6 +63,27 @@ func readPublished(ctx context.Context, dir string) (all []published, err error)
 	return all, nil
 }
 
+// byApplication returns the runs of each application that has fewestRuns or more, with measured runtimes.
+func byApplication(ctx context.Context, dir string) (apps [][]published, err error) {
+	all, err := readPublished(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(all, func(a, b published) int { return cmp.Compare(a.application(), b.application()) })
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && all[n].application() == all[0].application() {
+			n++
+		}
+		measured := slices.ContainsFunc(all[0].flow.Tasks, func(t workflow.Task) bool { return t.Runtime > 0 })
+		if n >= fewestRuns && measured {
+			apps = append(apps, all[:n])
+		}
+		all = all[n:]
+	}
+	return apps, nil
+}
+
 // An interval is the mean of a sample, its standard deviation, and half the width of the mean's 95 % interval.
 type interval struct{ mean, sd, half float64 }
 

@@ -28,6 +28,7 @@ type Spec struct {
 // A TaskSpec describes the needs of one task, and the conditions under which it runs.
 type TaskSpec struct {
 	ID        string
+	Kind      int32 // tasks with the same number from 1 on do the same kind of work; 0: unknown
 	CPUs      int
 	MemoryMiB int
 	GPUs      int

@@ -18,6 +18,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/clustering"
+	"github.com/corral-pilot/corral/workflow/profile"
 )
 
 // A plan is the immutable part of a run: its workflow, its directory, and the data on which decisions depend.
@@ -55,7 +56,7 @@ func newPlan(flow *workflow.Workflow, o corral.RunOptions) (*plan, error) {
 		return nil, err
 	}
 	spec := execution.Spec{Graph: flow.Graph, Tasks: make([]execution.TaskSpec, len(flow.Tasks))}
-	done := flow.DoneBefore()
+	done, kinds := flow.DoneBefore(), profile.Kinds(profile.Tasks(flow))
 	for i, estimate := range flow.Estimates(time.Duration(o.DefaultRuntime)) {
 		t := &flow.Tasks[i]
 		_, given := t.Estimated()
@@ -65,7 +66,7 @@ func newPlan(flow *workflow.Workflow, o corral.RunOptions) (*plan, error) {
 			retries = *t.Retries
 		}
 		spec.Tasks[i] = execution.TaskSpec{
-			ID: t.ID, CPUs: t.CPUs, MemoryMiB: t.MemoryMiB, GPUs: t.GPUs, DiskMiB: t.DiskMiB,
+			ID: t.ID, Kind: kinds[i], CPUs: t.CPUs, MemoryMiB: t.MemoryMiB, GPUs: t.GPUs, DiskMiB: t.DiskMiB,
 			Estimate: estimate, Usual: !given, Retries: retries, Done: done[i],
 		}
 	}

@@ -43,14 +43,14 @@ func onePilot(number int, phase revision.Phase) revision.Pilot {
 		Pilot: plan.Pilot{Site: "hpc", Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(2 * time.Hour)}}}
 }
 
-// TestAssumedEstimates: the first measurement replaces an assumed estimate, and corrects any other one by a quarter.
+// TestAssumedEstimates: the first measurement replaces an assumed estimate, and and any other one by the mean of both.
 func TestAssumedEstimates(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		guesses map[string]bool
 		left    time.Duration // estimate of a waiting task
 	}{
-		{nil, 25 * time.Minute}, {map[string]bool{"t": true}, 70 * time.Minute}, {map[string]bool{"u": true}, 25 * time.Minute},
+		{nil, 40 * time.Minute}, {map[string]bool{"t": true}, 70 * time.Minute}, {map[string]bool{"u": true}, 40 * time.Minute},
 	} {
 		v := scene(t)
 		v.Guesses, v.Tasks[0] = c.guesses, revision.Task{State: corral.TaskDone, Pilot: -1, Took: 70 * time.Minute}

@@ -9,6 +9,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/planner"
 	"github.com/corral-pilot/corral/workflow/dag"
+	"github.com/corral-pilot/corral/workflow/profile"
 )
 
 // An outlook is the remaining work at an instant, as a problem whose time 0 is that instant.
@@ -21,31 +22,20 @@ type outlook struct {
 	planner.Forecast
 }
 
-// faith is the weight of the original estimates of a kind, expressed as a number of ended tasks that took exactly the
-// mean estimate.
-const faith = 3
-
-// ratios returns the factor by which tasks of each kind take longer than estimated: the sum of the runtimes of ended
-// tasks over the sum of their estimates, shrunk towards 1 as if faith more tasks had taken their estimates. Estimates
-// that are only assumed are replaced by the first measurement.
+// ratios returns the factor by which tasks of each kind take longer than estimated, according to the tasks that have
+// ended.
 func (v View) ratios() map[string]float64 {
-	type sum struct{ took, estimate, count float64 }
-	sums := map[string]sum{}
+	ended := map[string]profile.Correction{}
 	for i, t := range v.Tasks {
 		if t.State == corral.TaskDone {
-			task := v.Problem.Work.Tasks[i]
-			s := sums[task.Kind]
-			sums[task.Kind] = sum{s.took + t.Took.Seconds(), s.estimate + task.Runtime.Seconds(), s.count + 1}
+			task := &v.Problem.Work.Tasks[i]
+			ended[task.Kind] = ended[task.Kind].With(t.Took, task.Runtime)
 		}
 	}
 	ratios := map[string]float64{}
-	for kind, s := range sums {
-		if s.estimate > 0 {
-			prior := faith * s.estimate / s.count
-			if v.Guesses[kind] {
-				prior = 0
-			}
-			ratios[kind] = (s.took + prior) / (s.estimate + prior)
+	for kind, c := range ended {
+		if factor, ok := c.Factor(v.Guesses[kind]); ok {
+			ratios[kind] = factor
 		}
 	}
 	return ratios
