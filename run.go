@@ -120,9 +120,19 @@ type RunReport struct {
 	PeakRate  float64        `json:"peak_starts_per_s,omitempty"`
 	Transfers []SiteTransfer `json:"transfers,omitempty"` // where workers do not share the run's directory
 
+	// LearnedMemory lists the transformations whose tasks begin with more memory because some were killed for it.
+	LearnedMemory []LearnedMemory `json:"learned_memory,omitempty"`
+
 	// Misbehaviour of tasks.
 	OverCPUs      []OverCPUs     `json:"over_cpus,omitempty"`      // by transformation
 	ChangedInputs []ChangedInput `json:"changed_inputs,omitempty"` // the first ones only
+}
+
+// LearnedMemory is the memory with which tasks of a transformation begin, in this run and in later runs of the
+// workflow, unless the workflow requests more.
+type LearnedMemory struct {
+	Transformation string `json:"transformation"`
+	MemoryMiB      int    `json:"memory_mib"`
 }
 
 // OverCPUs reports that tasks of a transformation used more cpus than they requested. They are not stopped, but they

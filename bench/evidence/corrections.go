@@ -229,8 +229,8 @@ func missesOf(runs []replayed, cpus int) []miss {
 	return all
 }
 
-// widths are the numbers of cpus on which runs are replayed: the more tasks run at a time, the fewer have ended when one
-// begins.
+// widths are the numbers of cpus on which runs are replayed: the more tasks run at a time, the fewer have ended when
+// another one begins.
 var widths = []int{4, 16, 64}
 
 // A compared holds the errors of all rules for the runs of an application, on each of widths cpus.
@@ -297,7 +297,8 @@ func (d desk) corrections(ctx context.Context) error {
 	for _, c := range append(all, meanOf(all)) {
 		for w, misses := range c.misses {
 			for k, m := range misses {
-				t.add("%s|%d|%s|%.1f %%|%.1f %%", c.application, widths[w], corrections[k].name, 100*m.tasks, 100*m.rest)
+				t.add("%s|%d|%s|%.1f %%|%.1f %%", c.application, widths[w], corrections[k].name, 100*m.tasks,
+					100*m.rest)
 			}
 		}
 	}

@@ -1,6 +1,6 @@
 // Command evidence prints and draws the evidence for the planner's claims: how near plans are to the lower bound,
 // whether their confidences are correct, how wrong estimates are, how well waits are predicted, how plans compare with
-// other policies, and how estimates are corrected during a run.
+// other policies, how estimates are corrected during a run, and how the memory of tasks is learned from failures.
 //
 //	go run ./bench/evidence -out docs/bench            # all, NAME.svg and NAME.csv there
 //	go run ./bench/evidence -out /tmp/x waits          # one
@@ -41,6 +41,7 @@ type claim struct {
 var claims = []claim{
 	{"bounds", desk.bounds}, {"confidence", desk.confidence}, {"estimates", desk.estimates}, {"waits", desk.waits},
 	{"comparison", desk.comparison}, {"corrections", desk.corrections},
+	{"memory", desk.memory},
 }
 
 func main() { rig.Main(execute) }

@@ -261,6 +261,10 @@ func (v runVerbs) printReport(r corral.RunReport, whole bool) {
 		t.AppendRow(table.Row{"memory", "",
 			fmt.Sprintf("%d attempt(s) killed for using more than they may", r.MemoryKills)})
 	}
+	for _, m := range r.LearnedMemory {
+		t.AppendRow(table.Row{"learned memory", fmt.Sprintf("%d MiB", m.MemoryMiB),
+			fmt.Sprintf("with which tasks of %s begin, unless the workflow requests more", m.Transformation)})
+	}
 	for _, o := range r.OverCPUs {
 		t.AppendRow(table.Row{"over its cpus", "",
 			fmt.Sprintf("%d task(s) of %s: up to %.1f × what they asked for (task %s)",

@@ -197,7 +197,7 @@ func TestReasonLeavesTheRest(t *testing.T) {
 		"cause":          func(e *extra) { e.cause = OverTime },
 		"inputs":         func(e *extra) { e.changed = []string{"in"} },
 		"estimate":       func(e *extra) { e.longest = time.Hour },
-		"memory":         func(e *extra) { e.memory = raise{1, 2} },
+		"memory":         func(e *extra) { e.exceeded = 1 },
 		"attempts":       func(e *extra) { e.floor = 3 },
 		"lost workers":   func(e *extra) { e.losses = 1 },
 		"a cancellation": func(e *extra) { e.cancel.is = true },

@@ -43,7 +43,7 @@ func (us *units) unbegin(i int32) { us.at(i).attempt-- }
 func (us *units) need(tasks []int32) (n need) {
 	for _, i := range tasks {
 		n = n.and(need{us.plan.Tasks[i].Needs(), us.estimate(i)})
-		n.of.MemoryMiB = max(n.of.MemoryMiB, us.extra(i).memory.to)
+		n.of.MemoryMiB = max(n.of.MemoryMiB, us.memory(i))
 	}
 	return n
 }
@@ -52,46 +52,6 @@ func (us *units) need(tasks []int32) (n need) {
 // longer time.
 func (us *units) estimate(i int32) time.Duration {
 	return max(us.plan.Tasks[i].Estimate, us.extra(i).longest)
-}
-
-// A raise is the memory of a task that was killed for exceeding it, in MiB. The zero raise is none.
-type raise struct {
-	from int // the limit that it exceeded
-	to   int // its next limit
-}
-
-// mostMemoryMiB exceeds the memory of any machine, and can be doubled without overflow.
-const mostMemoryMiB = 1 << 40
-
-// raiseMemory doubles the memory of a task that was killed for its memory: twice its limit, or its usage if that was
-// larger.
-func (us *units) raiseMemory(o *Outcome) {
-	e := us.grant(o.Task)
-	had := max(us.plan.Tasks[o.Task].MemoryMiB, e.memory.to, int(min(max(0, o.RSSKiB)>>10, mostMemoryMiB)))
-	e.memory = raise{had, 2 * min(had, mostMemoryMiB)}
-}
-
-// raised reports whether a task was killed for its memory.
-func (us *units) raised(i int32) bool { return us.extra(i).memory != (raise{}) }
-
-// within limits the need n of a job. A job of one task that was killed for its memory requires no more than the memory
-// of the largest worker, provided that this is more than the task had.
-func (us *units) within(n need, tasks []int32, offer Offer) need {
-	r := us.extra(tasks[0]).memory
-	if r == (raise{}) || len(tasks) > 1 || offer.takes(n) {
-		return n
-	}
-	rest, largest := n, 0
-	rest.of.MemoryMiB = 0
-	for _, c := range offer.Capacities {
-		if c.fits(rest) {
-			largest = max(largest, c.MemoryMiB)
-		}
-	}
-	if largest > r.from { // it is less than n, which no worker takes
-		n.of.MemoryMiB = largest
-	}
-	return n
 }
 
 // measure records how the current attempt at a task ended and the resources that it used.
@@ -103,9 +63,12 @@ func (x *Execution) measure(o *Outcome, worker int32) {
 	u.exit, u.worker = int32(o.Exit), worker
 	x.tally.travel(i, o.Way)
 	x.units.attribute(i, o.Cause)
-	if o.Cause == OverMemory {
+	switch {
+	case o.Cause == OverMemory:
 		x.tally.overMemory++
-		x.units.raiseMemory(o)
+		x.units.exceed(o)
+	case o.Status == Done:
+		x.units.suffice(o)
 	}
 	x.units.addChanged(i, o.Changed)
 	if o.Started != 0 { // it ran

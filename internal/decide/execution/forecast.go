@@ -76,8 +76,8 @@ func (f factors) of(t *TaskSpec) float64 {
 	return factor
 }
 
-// elapsedOf returns, for each task that runs at now, for how long it has been running, as far as is known. A worker with
-// more jobs than cpus may have begun the last of them no earlier than another one ended.
+// elapsedOf returns, for each task that runs at now, the time since it began, as far as is known. A worker with more
+// jobs than cpus may have begun the last of them no earlier than another one ended.
 func elapsedOf(x *Execution, now time.Time) map[int32]time.Duration {
 	var held []*job
 	wanted := make(map[int32]int) // :: worker → cpus

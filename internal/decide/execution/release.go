@@ -173,19 +173,30 @@ func (x *Execution) mayFollow(i int32, before map[int32]bool) bool {
 	})
 }
 
-// Misfits returns the numbers of clustered jobs that no worker has and none could take any more, although some worker
-// could take some of their tasks: workers have less time left than at the release, or have changed. Once these jobs
-// have been returned, their tasks are released in smaller jobs. If the workers remain the same, there will not be
-// another misfit for at least slack.
+// Misfits returns the numbers of jobs that no worker has and that are to be released again. For some of them, the
+// memory that their tasks are assumed to need has changed. Others have several tasks and none of the workers could take
+// them any more, although some worker could take some of their tasks: workers have less time left than at the release,
+// or have changed. Once these jobs have been returned, their tasks are released with the new memory, or in smaller
+// jobs. If the workers remain the same, there will not be another misfit for at least slack, unless tasks are killed
+// for their memory.
 func Misfits(x *Execution, offer Offer) (seqs []int64, slack time.Duration) {
 	slack = math.MaxInt64
-	if len(offer.Capacities) == 0 || !x.plan.clustered() {
+	sized := len(Learned(x)) > 0 || x.units.resized
+	x.units.resized = false
+	if len(offer.Capacities) == 0 || !x.plan.clustered() && !sized {
 		return nil, slack
 	}
 	present, few := offer.present(), offer.distinct()
 	for _, j := range x.jobs.bySeq {
 		held := j.worker != 0 && (j.awaited || present[x.roster.workers[j.worker].name])
-		if held || j.left < 2 {
+		if held {
+			continue
+		}
+		if sized && j.worker == 0 && x.misfits(j, few) {
+			seqs = append(seqs, j.seq)
+			continue
+		}
+		if j.left < 2 {
 			continue
 		}
 		if few.takes(j.need) {

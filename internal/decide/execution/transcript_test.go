@@ -218,6 +218,8 @@ func (r *transcript) begin(t *testing.T, d *datadriven.TestData) {
 				a.Scan(t, 0, &task.CPUs)
 			case "memory":
 				a.Scan(t, 0, &task.MemoryMiB)
+			case "kind":
+				a.Scan(t, 0, &task.Kind)
 			case "time":
 				task.Estimate = duration(t, a.SingleVal(t))
 			case "retries":
@@ -429,8 +431,9 @@ func (r *transcript) finish(t *testing.T, d *datadriven.TestData) {
 		Seq: seq, Task: task, Attempt: r.parts[seq][k].Attempt, Status: execution.Status(status), Reason: why,
 		Worker: r.workers[seq], Ended: execution.ToMsec(r.clock), Started: execution.ToMsec(r.clock.Add(-duration(t, ran))),
 	}
+	o.RSSKiB = int64(rss) << 10
 	if status == string(execution.Failed) {
-		o.Exit, o.Signal, o.Cause, o.RSSKiB = exit, signal, execution.Cause(cause), int64(rss)<<10
+		o.Exit, o.Signal, o.Cause = exit, signal, execution.Cause(cause)
 	}
 	r.apply(execution.Record{Finished: o})
 }

@@ -37,14 +37,14 @@ func (u *unit) assigned() bool { return u.job != nil && u.job.worker != 0 }
 
 // An extra holds properties that few tasks have.
 type extra struct {
-	why     string        // reason why the last attempt did not finish
-	cause   Cause         // cause of the end of the last attempt
-	changed []string      // inputs that any attempt changed
-	longest time.Duration // estimate, raised by a cut
-	memory  raise         // set if the task was killed for its memory
-	floor   int32         // highest attempt that a gap in the journal may have used
-	losses  int32         // number of workers lost while running the task
-	cancel  cancel
+	why      string        // reason why the last attempt did not finish
+	cause    Cause         // cause of the end of the last attempt
+	changed  []string      // inputs that any attempt changed
+	longest  time.Duration // estimate, raised by a cut
+	exceeded int           // the memory limit, in MiB, that it exceeded when it was killed; 0: it was not
+	floor    int32         // highest attempt that a gap in the journal may have used
+	losses   int32         // number of workers lost while running the task
+	cancel   cancel
 }
 
 // A cancel describes the cancellation of a task, until the task is retried.
@@ -59,7 +59,7 @@ type cancel struct {
 var noExtra extra
 
 func (e *extra) empty() bool {
-	return e.why == "" && e.cause == "" && len(e.changed) == 0 && e.longest == 0 && e.memory == (raise{}) &&
+	return e.why == "" && e.cause == "" && len(e.changed) == 0 && e.longest == 0 && e.exceeded == 0 &&
 		e.floor == 0 && e.losses == 0 && e.cancel == (cancel{})
 }
 
@@ -69,13 +69,16 @@ type units struct {
 	tasks    []unit
 	extras   map[int32]*extra
 	count    [states]int
-	failed   []int // tasks in StateFailed, in the order of their failures
-	reopened bool  // some tasks in failed have left the state since
+	failed   []int             // tasks in StateFailed, in the order of their failures
+	reopened bool              // some tasks in failed have left the state since
+	sizings  map[int32]*sizing // :: kind, see kindOf → what is known about its memory
+	resized  bool              // the first sizes of some kind may have changed since Misfits was called
 }
 
 // newUnits returns units whose tasks wait for their parents.
 func newUnits(p *plan) *units {
-	us := &units{plan: p, tasks: make([]unit, len(p.Tasks)), extras: map[int32]*extra{}}
+	us := &units{plan: p, tasks: make([]unit, len(p.Tasks)), extras: map[int32]*extra{},
+		sizings: map[int32]*sizing{}}
 	for i := range us.tasks {
 		us.tasks[i] = unit{attempt: 1, pending: int32(len(p.scope.nodes.Parents(i)))}
 	}

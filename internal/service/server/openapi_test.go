@@ -96,7 +96,7 @@ var schemas = map[string]any{
 	"Worker": corral.Worker{}, "WorkerList": api.List[corral.Worker]{},
 	"NewPackage": api.NewPackage{}, "Package": corral.Package{}, "PackageList": api.List[corral.Package]{},
 	"NewMirror": api.NewMirror{}, "Mirror": corral.Mirror{}, "MirrorHealth": corral.MirrorHealth{}, "MirrorList": api.List[corral.Mirror]{},
-	"Run": corral.Run{}, "RunOptions": corral.RunOptions{}, "RunTasks": corral.RunTasks{}, "RunReport": corral.RunReport{},
+	"Run": corral.Run{}, "RunOptions": corral.RunOptions{}, "RunTasks": corral.RunTasks{}, "RunReport": corral.RunReport{}, "LearnedMemory": corral.LearnedMemory{},
 	"RunList": api.List[corral.Run]{}, "DryRun": api.DryRun{}, "DryRunTask": api.DryRunTask{}, "TaskChoice": api.TaskChoice{},
 	"NewTask": api.NewTask{}, "TaskWait": api.Condition{}, "AddedTasks": api.AddedTasks{},
 	"Output": api.Output{}, "OutputPiece": api.OutputPiece{}, "OutputPlace": api.OutputPlace{}, "OutputFile": api.OutputFile{},

@@ -141,6 +141,9 @@ func (h *runHandlers) complete(ctx context.Context, who access.Caller, in *api.N
 		return cluster, nil, err
 	}
 	planning.AsPlanned(in, flow, planned)
+	if err := planning.Remember(ctx, h.DB, who.Name, in, flow); err != nil {
+		return cluster, nil, err
+	}
 	return cluster, flow, h.desk.Cluster(ctx, in, flow, cluster)
 }
 

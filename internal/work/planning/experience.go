@@ -16,15 +16,21 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// experience gathers what is known about the tasks of a workflow from sources other than the workflow.
+// experience gathers what is known about the tasks of a workflow from sources other than the workflow. It raises the
+// memory of tasks to what earlier runs have learned, and describes this in raised; what is left of a run requests what
+// the run requested at its beginning.
 func (d *Desk) experience(ctx context.Context, in api.NewPlan, owner string, flow *workflow.Workflow) (
-	provision.Experience, error,
+	x provision.Experience, raised []string, err error,
 ) {
-	x := provision.Experience{Fallback: time.Duration(in.DefaultRuntime)}
-	var err error
+	x.Fallback = time.Duration(in.DefaultRuntime)
 	if !in.NoLearn {
 		if x.Earlier, x.Runs, err = d.earlier(ctx, owner, flow); err != nil {
-			return x, err
+			return x, nil, err
+		}
+	}
+	if !in.NoLearn && in.Run == 0 {
+		if raised, err = remembered(ctx, d.db, owner, flow); err != nil {
+			return x, nil, err
 		}
 	}
 	if in.Auto {
@@ -33,7 +39,7 @@ func (d *Desk) experience(ctx context.Context, in api.NewPlan, owner string, flo
 	if len(in.Profiles) > 0 {
 		x.Given, err = Shelf{d.db}.merged(ctx, owner, "profiles", in.Profiles)
 	}
-	return x, err
+	return x, raised, err
 }
 
 // A plan examines its owner's latest runs, and learns from the latest similar ones.

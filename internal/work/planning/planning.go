@@ -106,7 +106,7 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 	if err != nil {
 		return nil, err
 	}
-	experience, err := d.experience(ctx, in.NewPlan, owner, subject.flow)
+	experience, raised, err := d.experience(ctx, in.NewPlan, owner, subject.flow)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 	}
 	provision.Join(problem.Sites, problem.Cluster)
 	transfers.Carry(&problem)
-	reasons := append(basis.Remarks, provision.Pace(&problem, experience.Speeds)...)
+	reasons := slices.Concat(basis.Remarks, raised, provision.Pace(&problem, experience.Speeds))
 	said, err := provision.WhatIf(problem.Sites, in.WhatIf)
 	if err == nil {
 		err = provision.SameUnit(problem.Sites, in.Goal.Budget)

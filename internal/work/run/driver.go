@@ -109,8 +109,10 @@ func (d *driver) step(ctx context.Context, now time.Time) (over bool) {
 	default:
 		d.submit(now)
 		d.scripts.start(d.state.x, now)
-		if looked {
+		if looked || execution.Resized(d.state.x) {
 			d.split()
+		}
+		if looked {
 			d.judge(now)
 			d.state.dropSpent(now)
 		}
@@ -212,8 +214,8 @@ func (d *driver) submit(now time.Time) {
 	}
 }
 
-// split takes back jobs of several tasks for which no worker has enough time any more: their tasks are released again
-// in smaller jobs.
+// split takes back waiting jobs that are to be released again: in smaller jobs, because no worker has enough time for
+// all of their tasks any more, or with more memory, because other tasks of their kind were killed.
 func (d *driver) split() {
 	if seqs, _ := execution.Misfits(d.state.x, d.watch.Offer); len(seqs) > 0 && d.queue != nil {
 		d.queue.Withdraw(d.progress.row.ID, seqs)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/workflow/profile"
 )
 
 const (
@@ -19,8 +21,8 @@ const (
 	mostChanged = 20
 )
 
-// report returns the execution's report with the changed inputs and the excessive cpu use of tasks, or nil if no task
-// ran.
+// report returns the execution's report with the changed inputs, the excessive cpu use and the learned memory of tasks,
+// or nil if no task ran.
 func (s *state) report(createdAt time.Time) *corral.RunReport {
 	r := s.x.Report(createdAt)
 	if r == nil {
@@ -49,5 +51,24 @@ func (s *state) report(createdAt time.Time) *corral.RunReport {
 	r.OverCPUs = slices.SortedFunc(maps.Values(over), func(a, b corral.OverCPUs) int {
 		return cmp.Or(cmp.Compare(b.Factor, a.Factor), cmp.Compare(a.Transformation, b.Transformation))
 	})
+	r.LearnedMemory = s.learnedMemory()
 	return r
+}
+
+// learnedMemory returns the memory with which tasks of each transformation begin because some were killed for their
+// memory, by transformation.
+func (s *state) learnedMemory() (all []corral.LearnedMemory) {
+	sizes := execution.Learned(s.x)
+	if len(sizes) == 0 {
+		return nil
+	}
+	tasks := profile.Tasks(s.plan.flow)
+	for i, kind := range profile.Kinds(tasks) {
+		if mib := sizes[kind]; mib > 0 {
+			all = append(all, corral.LearnedMemory{Transformation: tasks[i].Transformation, MemoryMiB: mib})
+			delete(sizes, kind)
+		}
+	}
+	slices.SortFunc(all, func(a, b corral.LearnedMemory) int { return cmp.Compare(a.Transformation, b.Transformation) })
+	return all
 }

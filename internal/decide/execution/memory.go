@@ -1,0 +1,144 @@
+package execution
+
+import (
+	"github.com/corral-pilot/corral/workflow/profile"
+)
+
+// mostMemoryMiB exceeds the memory of any machine, and can be doubled without overflow.
+const mostMemoryMiB = 1 << 40
+
+// A sizing holds what is known about the memory of one kind of task, see kindOf.
+type sizing struct {
+	sizes  profile.Sizes
+	lowest int // the lowest limit that a task exceeded; 0: none has
+}
+
+// kindOf returns the key of a task's sizing. Tasks that request no memory have one of their own: they have a share of
+// their worker, which may be more than other tasks of their kind request.
+func (us *units) kindOf(i int32) int32 {
+	if t := &us.plan.Tasks[i]; t.MemoryMiB > 0 {
+		return t.Kind
+	}
+	return -us.plan.Tasks[i].Kind
+}
+
+// sizing returns the sizing of a task's kind, for writing. A task of an unknown kind has a new one.
+func (us *units) sizing(i int32) *sizing {
+	s := us.sizings[us.kindOf(i)]
+	if s == nil {
+		s = &sizing{}
+		if kind := us.kindOf(i); kind != 0 {
+			us.sizings[kind] = s
+		}
+	}
+	return s
+}
+
+// memory returns the memory that a task needs, in MiB, as far as is known; 0: a share of its worker's. It is what the
+// workflow requests, more after the task was killed for its memory, and the first size of its kind after another task
+// of the kind was. It is never less than the workflow requests.
+func (us *units) memory(i int32) int {
+	t := &us.plan.Tasks[i]
+	s, exceeded := us.sizings[us.kindOf(i)], us.extra(i).exceeded
+	switch {
+	case exceeded > 0 && s == nil: // a kind of its own
+		return max(t.MemoryMiB, 2*exceeded)
+	case exceeded > 0:
+		return max(t.MemoryMiB, s.sizes.Next())
+	case s == nil || s.lowest == 0:
+		return t.MemoryMiB
+	}
+	least := t.MemoryMiB
+	if least == 0 {
+		least = s.lowest
+	}
+	if start := s.sizes.Start(least); start > least {
+		return start
+	}
+	return t.MemoryMiB
+}
+
+// exceed records that a task was killed for its memory. It used at least its limit, if its usage is known.
+func (us *units) exceed(o *Outcome) {
+	i := o.Task
+	had := max(us.plan.Tasks[i].MemoryMiB, us.extra(i).exceeded, int(min(max(0, o.RSSKiB)>>10, mostMemoryMiB)))
+	if o.RSSKiB <= 0 {
+		had = min(max(had, us.memory(i)), mostMemoryMiB)
+	}
+	s := us.sizing(i)
+	s.sizes.Killed(had, us.raised(i))
+	us.grant(i).exceeded = had
+	if s.lowest == 0 || had < s.lowest {
+		s.lowest = had
+	}
+	us.resized = true
+}
+
+// suffice records the memory of a task that is done. If it was killed before, it needed more than its limit then,
+// although its largest process alone may have used less.
+func (us *units) suffice(o *Outcome) {
+	exceeded := us.extra(o.Task).exceeded
+	used := int((min(max(0, o.RSSKiB), mostMemoryMiB) + 1<<10 - 1) >> 10)
+	if us.plan.Tasks[o.Task].Kind == 0 || used == 0 && exceeded == 0 {
+		return // of an unknown kind, or not measured
+	}
+	s := us.sizing(o.Task)
+	s.sizes.Ended(max(used, exceeded+1), exceeded > 0)
+	us.resized = us.resized || s.lowest > 0
+}
+
+// raised reports whether a task was killed for its memory.
+func (us *units) raised(i int32) bool { return us.extra(i).exceeded > 0 }
+
+// within limits the need n of a job to what the offer can meet, if tasks need more memory than the workflow requests:
+// the memory of the largest worker is enough if that is more than the limit that tasks have exceeded. Otherwise a task
+// that was killed still needs n, which no worker takes, and other tasks need what the workflow requests.
+func (us *units) within(n need, tasks []int32, offer Offer) need {
+	asked, exceeded := 0, 0
+	for _, i := range tasks {
+		asked = max(asked, us.plan.Tasks[i].MemoryMiB)
+		exceeded = max(exceeded, us.extra(i).exceeded)
+	}
+	if n.of.MemoryMiB <= asked || len(offer.Capacities) == 0 || offer.takes(n) || exceeded > 0 && len(tasks) > 1 {
+		return n
+	}
+	rest, largest := n, 0
+	rest.of.MemoryMiB = 0
+	for _, c := range offer.Capacities {
+		if c.fits(rest) {
+			largest = max(largest, c.MemoryMiB)
+		}
+	}
+	switch {
+	case largest > max(asked, exceeded): // it is less than n, which no worker takes
+		n.of.MemoryMiB = largest
+	case exceeded == 0:
+		n.of.MemoryMiB = asked
+	}
+	return n
+}
+
+// misfits reports whether a job that no worker has should get another amount of memory: more, because tasks of its
+// kinds were killed since its release, or less, because no worker has that much.
+func (x *Execution) misfits(j *job, offer Offer) bool {
+	tasks := x.jobs.remaining(j)
+	wanted := x.units.within(x.units.need(tasks), tasks, offer).of.MemoryMiB
+	return wanted > j.need.of.MemoryMiB || wanted < j.need.of.MemoryMiB && !offer.takes(j.need)
+}
+
+// Resized reports whether the memory of jobs that wait for a worker may have changed since Misfits was called.
+func Resized(x *Execution) bool { return x.units.resized }
+
+// Learned returns the memory, in MiB, with which tasks of a kind begin because some of them were killed for their
+// memory, by kind. It leaves out kinds whose tasks begin with the same memory nevertheless, because few needed more.
+func Learned(x *Execution) map[int32]int {
+	all := map[int32]int{}
+	for key, s := range x.units.sizings {
+		if kind := max(key, -key); s.lowest > 0 {
+			if start := s.sizes.Start(s.lowest); start > s.lowest {
+				all[kind] = max(all[kind], start)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,82 @@
+package server_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+)
+
+// used ends a job's task, which used this much memory, or was killed for it.
+func (b *bench) used(t *testing.T, j execution.Job, mib int64, cause execution.Cause) {
+	t.Helper()
+	b.mu.Lock()
+	sink := b.sinks[j.Run]
+	b.mu.Unlock()
+	if err := sink.Assigned("w", []execution.Key{j.Key()}); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().UTC()
+	r := execution.Result{Key: j.Key(), Index: j.Tasks[0].Index, Attempt: j.Tasks[0].Attempt, Status: execution.Done,
+		Worker: "w", StartedAt: now, EndedAt: now, Usage: execution.Usage{MaxRSSKiB: mib << 10}}
+	if cause != "" {
+		r.Status, r.Cause, r.Reason = execution.Failed, cause, "used too much"
+	}
+	if err := sink.Finished([]execution.Result{r}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRunsLearnMemory: once a task was killed for its memory, the next ones of its kind begin with what it then needed,
+// rounded up: in its run, in later runs of the workflow and in plans, but not in another workflow.
+func TestRunsLearnMemory(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	in := api.NewRun{Workflow: fan(2, 1), WorkflowName: "fan.json", Options: corral.RunOptions{Retries: 1}}
+	first := must(f.CreateRun(t.Context(), in, ""))(t)
+	for _, c := range []struct {
+		memory int // of the job
+		used   int64
+		cause  execution.Cause
+	}{{0, 200, execution.OverMemory}, {400, 300, ""}, {305, 290, ""}, {305, 290, ""}} {
+		job := <-f.bench.submitted
+		if job.MemoryMiB != c.memory {
+			t.Errorf("task %s.%d gets %d MiB, want %d", job.Tasks[0].ID, job.Tasks[0].Attempt, job.MemoryMiB, c.memory)
+		}
+		f.bench.used(t, job, c.used, c.cause)
+	}
+	first = must(f.WaitRun(t.Context(), first.ID, time.Minute))(t)
+	if diff := cmp.Diff([]corral.LearnedMemory{{Transformation: "t", MemoryMiB: 305}}, first.Report.LearnedMemory); diff != "" {
+		t.Errorf("the first run (-want +got):\n%s", diff)
+	}
+
+	made := newPlan()
+	made.Workflow = fan(2, 1)
+	says := func() bool {
+		document := documentOf(t, must(f.CreatePlan(t.Context(), made, ""))(t))
+		return slices.ContainsFunc(document.Reasons, func(r string) bool { return strings.Contains(r, "tasks of t begin with 305 MiB: run 1 ") })
+	}
+	if !says() {
+		t.Error("the plan's reasons do not mention the learned memory")
+	}
+	if made.NoLearn = true; says() {
+		t.Error("a plan that must not learn has learned the memory")
+	}
+
+	must(f.CreateRun(t.Context(), in, ""))(t)
+	if job := <-f.bench.submitted; job.MemoryMiB != 305 {
+		t.Errorf("a later run begins with %d MiB, want 305", job.MemoryMiB)
+	}
+	in.Workflow = []byte(strings.Replace(string(in.Workflow), `"fan"`, `"other"`, 1))
+	must(f.CreateRun(t.Context(), in, ""))(t)
+	if job := <-f.bench.submitted; job.MemoryMiB != 0 {
+		t.Errorf("another workflow begins with %d MiB", job.MemoryMiB)
+	}
+}
