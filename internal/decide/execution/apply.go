@@ -114,7 +114,9 @@ func (x *Execution) replay(a *Assignment) *job {
 	if len(tasks) == 0 {
 		return nil
 	}
-	return x.jobs.enter(a.Seq, x.units.need(all), tasks)
+	n := x.units.need(all)
+	n.of.MemoryMiB = max(a.More, x.plan.asked(all))
+	return x.jobs.enter(a.Seq, n, tasks)
 }
 
 // replayable reports whether a task may be in a job after the given tasks.

@@ -25,7 +25,7 @@ func anyRecord(t *rapid.T) Record {
 	at := Msec(rapid.Int64Range(0, 1e6).Draw(t, "at"))
 	switch rapid.IntRange(0, 11).Draw(t, "kind") {
 	case 0, 1, 2:
-		return Record{At: at, Assigned: &Assignment{seq.Draw(t, "seq"), worker.Draw(t, "worker"), parts()}}
+		return Record{At: at, Assigned: &Assignment{seq.Draw(t, "seq"), worker.Draw(t, "worker"), parts(), int(seq.Draw(t, "memory"))}}
 	case 3:
 		seqs := rapid.SliceOfN(seq, 0, 3).Draw(t, "seqs")
 		return Record{At: at, Returned: &Giveback{Seqs: seqs, Started: rapid.Bool().Draw(t, "started")}}
@@ -278,7 +278,7 @@ func TestLostWorkUntilTheWorkerWasThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := New(Spec{Graph: g, Tasks: []TaskSpec{{ID: "t", CPUs: 1, Estimate: time.Minute}}})
-		x.Apply(Record{At: 1000, Assigned: &Assignment{1, "w", []Part{{0, 1}}}})
+		x.Apply(Record{At: 1000, Assigned: &Assignment{Seq: 1, Worker: "w", Parts: []Part{{0, 1}}}})
 		x.Apply(Record{At: 28_000, Returned: &Giveback{Seqs: []int64{1}, Started: true, Until: until}})
 		if got := x.tally.lost; got != want {
 			t.Errorf("until %d ms: %s is lost, want %s", until, got, want)

@@ -61,6 +61,7 @@ type Job struct {
 	Class     int          `json:"-"`              // the workflow's priority: highest first among ready jobs
 	Priority  float64      `json:"-"`              // highest first within a class
 	Tasks     []Task       `json:"tasks"`
+	More      bool         `json:"-"` // MemoryMiB is more than the workflow requests: see Assignment
 
 	// Ordered: tasks depend on earlier tasks of the job. If a task is not done, the worker returns the tasks after it.
 	Ordered bool `json:"ordered,omitempty"`

@@ -90,13 +90,20 @@ func (us *units) suffice(o *Outcome) {
 // raised reports whether a task was killed for its memory.
 func (us *units) raised(i int32) bool { return us.extra(i).exceeded > 0 }
 
+// asked returns the memory that the workflow requests for a job of these tasks.
+func (p *plan) asked(tasks []int32) (mib int) {
+	for _, i := range tasks {
+		mib = max(mib, p.Tasks[i].MemoryMiB)
+	}
+	return mib
+}
+
 // within limits the need n of a job to what the offer can meet, if tasks need more memory than the workflow requests:
 // the memory of the largest worker is enough if that is more than the limit that tasks have exceeded. Otherwise a task
 // that was killed still needs n, which no worker takes, and other tasks need what the workflow requests.
 func (us *units) within(n need, tasks []int32, offer Offer) need {
-	asked, exceeded := 0, 0
+	asked, exceeded := us.plan.asked(tasks), 0
 	for _, i := range tasks {
-		asked = max(asked, us.plan.Tasks[i].MemoryMiB)
 		exceeded = max(exceeded, us.extra(i).exceeded)
 	}
 	if n.of.MemoryMiB <= asked || len(offer.Capacities) == 0 || offer.takes(n) || exceeded > 0 && len(tasks) > 1 {

@@ -21,7 +21,7 @@ func TestParkedForgets(t *testing.T) {
 	for n := 0; len(jobs) > 0; n++ {
 		j := jobs[0]
 		part := Part{int32(j.Tasks[0].Index), int32(j.Tasks[0].Attempt)}
-		x.Apply(Record{Assigned: &Assignment{j.Seq, "w", []Part{part}}})
+		x.Apply(Record{Assigned: &Assignment{Seq: j.Seq, Worker: "w", Parts: []Part{part}}})
 		x.Apply(Record{Finished: &Outcome{Seq: j.Seq, Task: part.Task, Attempt: part.Attempt, Status: Done, Worker: "w"}})
 		jobs = append(jobs[1:], x.Release(now, Offer{})...)
 	}

@@ -212,7 +212,11 @@ func (m *machine) assign(t *rapid.T) {
 	}
 	for _, w := range workers {
 		m.workers[j.Seq] = w
-		m.tell(t, execution.Record{Assigned: &execution.Assignment{Seq: j.Seq, Worker: w, Parts: parts}})
+		a := &execution.Assignment{Seq: j.Seq, Worker: w, Parts: parts}
+		if j.More {
+			a.More = j.MemoryMiB
+		}
+		m.tell(t, execution.Record{Assigned: a})
 	}
 }
 
@@ -234,6 +238,10 @@ func (m *machine) finish(t *rapid.T, k int, status execution.Status) {
 		Seq: j.Seq, Task: int32(task.Index), Attempt: int32(task.Attempt), Status: status,
 		Worker: m.workers[j.Seq], Started: m.clock, Ended: m.clock + 7,
 	}}
+	r.Finished.RSSKiB = rapid.SampledFrom([]int64{0, 50 << 10, 300 << 10}).Draw(t, "used")
+	if status == execution.Failed && rapid.Bool().Draw(t, "for its memory") {
+		r.Finished.Cause = execution.OverMemory
+	}
 	m.tell(t, r)
 	if rapid.Bool().Draw(t, "repeated") {
 		before := m.x.Counts()
@@ -275,7 +283,7 @@ func lasting(spec execution.Spec, x *execution.Execution) any {
 	for i := range tasks {
 		tasks[i] = x.Task(i)
 	}
-	return []any{tasks, x.Counts(), x.Failed(), x.Report(time.Unix(0, 0)), x.Expected()}
+	return []any{tasks, x.Counts(), x.Failed(), x.Report(time.Unix(0, 0)), x.Expected(), execution.Learned(x)}
 }
 
 func (m *machine) step(t *rapid.T) {
@@ -357,6 +365,7 @@ func anySpec(t *rapid.T) execution.Spec {
 	for i := range rapid.IntRange(1, 12).Draw(t, "tasks") {
 		s.Tasks = append(s.Tasks, execution.TaskSpec{
 			ID: fmt.Sprintf("t%d", i), CPUs: rapid.IntRange(1, 2).Draw(t, "cpus"), Estimate: time.Second, Retries: retries,
+			Kind: rapid.Int32Range(0, 2).Draw(t, "kind"), MemoryMiB: rapid.SampledFrom([]int{0, 100}).Draw(t, "memory"),
 		})
 		for parent := range i {
 			if rapid.IntRange(0, 3).Draw(t, "edge") == 0 {

@@ -55,6 +55,7 @@ type Assignment struct {
 	Seq    int64  `json:"q"`
 	Worker string `json:"w"`
 	Parts  []Part `json:"p"`
+	More   int    `json:"m,omitempty"` // memory of the job, in MiB, if it is more than the workflow requests
 }
 
 // A Part is one task of a job, with the number of the attempt.

@@ -71,6 +71,7 @@ func (x *Execution) jobOf(j *job, tasks []int32, given []Task) Job {
 		Seq: j.seq, CPUs: of.CPUs, MemoryMiB: of.MemoryMiB, GPUs: of.GPUs, DiskMiB: of.DiskMiB,
 		Leaf: x.plan.leaves(tasks), Class: x.plan.scope.rules(tasks[0]).Priority,
 		Priority: x.plan.highest(tasks).Seconds(), Tasks: given[:len(tasks):len(tasks)],
+		More: of.MemoryMiB > x.plan.asked(tasks),
 	}
 	for k, i := range tasks {
 		u := x.units.at(i)

@@ -23,12 +23,18 @@ type sink struct {
 	order sync.Mutex         // held so that the mail has the order of the journal; guards owed
 	owed  []execution.Record // sent to the driver, but refused by the journal
 
-	mu   sync.Mutex                 // guards the fields below
-	jobs map[int64][]execution.Task // :: number of a released job → its tasks, shared with the cluster
+	mu   sync.Mutex        // guards the fields below
+	jobs map[int64]release // :: number of a released job → its tasks
 }
 
 func newSink(lg *slog.Logger, j *journal) *sink {
-	return &sink{lg: lg, journal: j, mail: newMailbox(), jobs: make(map[int64][]execution.Task)}
+	return &sink{lg: lg, journal: j, mail: newMailbox(), jobs: make(map[int64]release)}
+}
+
+// A release holds the data of a job for the record of its assignment.
+type release struct {
+	tasks []execution.Task // shared with the cluster
+	more  int              // its memory if that is more than the workflow requests
 }
 
 // released records jobs before they are submitted.
@@ -36,7 +42,11 @@ func (s *sink) released(jobs []execution.Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, j := range jobs {
-		s.jobs[j.Seq] = j.Tasks
+		r := release{tasks: j.Tasks}
+		if j.More {
+			r.more = j.MemoryMiB
+		}
+		s.jobs[j.Seq] = r
 	}
 }
 
@@ -54,26 +64,26 @@ func (s *sink) Assigned(worker string, jobs []execution.Key) error {
 	at := execution.ToMsec(time.Now())
 	records := make([]execution.Record, len(jobs))
 	for k, key := range jobs {
-		parts, ok := s.parts(key.Seq)
+		a, ok := s.assignment(key.Seq)
 		if !ok {
 			return fmt.Errorf("job %d of run %d is not known", key.Seq, key.Run)
 		}
-		records[k] = execution.Record{
-			At: at, Assigned: &execution.Assignment{Seq: key.Seq, Worker: worker, Parts: parts},
-		}
+		a.Worker = worker
+		records[k] = execution.Record{At: at, Assigned: a}
 	}
 	return s.keep(records)
 }
 
-// parts lists the parts of a released job in the form of records.
-func (s *sink) parts(seq int64) (parts []execution.Part, ok bool) {
+// assignment returns the record of giving a released job to a worker, except the worker.
+func (s *sink) assignment(seq int64) (a *execution.Assignment, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tasks, ok := s.jobs[seq]
-	for _, t := range tasks {
-		parts = append(parts, execution.Part{Task: int32(t.Index), Attempt: int32(t.Attempt)})
+	r, ok := s.jobs[seq]
+	a = &execution.Assignment{Seq: seq, More: r.more}
+	for _, t := range r.tasks {
+		a.Parts = append(a.Parts, execution.Part{Task: int32(t.Index), Attempt: int32(t.Attempt)})
 	}
-	return parts, ok
+	return a, ok
 }
 
 // Finished implements dispatch.Sink.
