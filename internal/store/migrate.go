@@ -21,7 +21,7 @@ var migrationFiles embed.FS
 // unreleased is the highest user_version of databases that predate the first release, whose migrations this program
 // does not contain. Released versions continue the count, so that an old database is not mistaken for a newer one:
 // user_version is unreleased plus the schema version, which is the number of the last migration.
-const unreleased = 24
+const unreleased = 25
 
 // migrations returns the statements of every migration, oldest first.
 func migrations() ([]string, error) {

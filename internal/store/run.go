@@ -55,6 +55,7 @@ type RunFilter struct {
 	Cluster corral.ClusterID
 	States  []corral.RunState // in one of these
 	Labels  map[string]string // must contain all of these
+	Learned string            // only runs of the workflow of this name that learned the memory of its tasks; empty: all runs
 }
 
 // FreeRunDir returns a Conflict error if a directory belongs to a run that is not DELETED.
@@ -94,6 +95,9 @@ func (t *Tx) Runs(f RunFilter) ([]corral.Run, error) {
 		c.add("state in (select value from json_each(?))", string(states))
 	}
 	c.labels(f.Labels)
+	if f.Learned != "" {
+		c.add("workflow = ? and json_extract(report, '$.learned_memory') is not null", f.Learned)
+	}
 	f.All = f.All || slices.Contains(f.States, corral.RunDeleted)
 	c.filter(f.Filter)
 	return runs.list(t, c)

@@ -393,9 +393,11 @@ create table runs (
 create unique index runs_dir on runs (dir) where state <> 'DELETED';
 create index runs_live on runs (cluster_id) where state in ('RUNNING', 'CANCELLING');
 
--- For lists of an owner's runs, for the limits on their number, and for the runs of a plan: see glideins.
+-- For lists of an owner's runs, for the limits on their number, for what earlier runs of a workflow learned, and for the
+-- runs of a plan: see glideins.
 create index runs_owner on runs (owner);
 create index runs_kept on runs (owner, state) where state <> 'DELETED';
+create index runs_memory on runs (owner, workflow) where json_extract(report, '$.learned_memory') is not null;
 create index runs_plan on runs (json_extract(labels, '$.plan')) where json_extract(labels, '$.plan') is not null;
 
 -- Measurements of the tasks of each kind, which owners keep by name. A tombstone has no document, which may be

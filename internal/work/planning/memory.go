@@ -28,14 +28,11 @@ func Remember(ctx context.Context, db *store.DB, owner string, in *api.NewRun, f
 // sentence about each transformation that it changed.
 func remembered(ctx context.Context, db *store.DB, owner string, flow *workflow.Workflow) (raised []string, err error) {
 	rows, err := store.Read(ctx, db.Request(ctx), func(tx *store.Tx) ([]corral.Run, error) {
-		return tx.Runs(store.RunFilter{Filter: store.Filter{All: true}})
+		return tx.Runs(store.RunFilter{Filter: store.Filter{All: true, Owner: owner}, Learned: flow.Name})
 	})
 	learned := map[string]corral.LearnedMemory{}
 	from := map[string]corral.RunID{}
 	for _, r := range rows { // the latest is the last
-		if r.Owner != owner || r.Workflow != flow.Name || r.Report == nil {
-			continue
-		}
 		for _, m := range r.Report.LearnedMemory {
 			learned[m.Transformation], from[m.Transformation] = m, r.ID
 		}
