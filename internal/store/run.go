@@ -55,7 +55,7 @@ type RunFilter struct {
 	Cluster corral.ClusterID
 	States  []corral.RunState // in one of these
 	Labels  map[string]string // must contain all of these
-	Learned string            // only runs of the workflow of this name that learned the memory of its tasks; empty: all runs
+	Learned string            // a workflow: only runs of this name that learned memory; empty: all runs
 }
 
 // FreeRunDir returns a Conflict error if a directory belongs to a run that is not DELETED.
