@@ -166,7 +166,7 @@ func (v siteVerbs) priceCommand() *cli.Command {
 					"running jobs hold too many cpus at that time: leave --start out for possible times")
 			}
 			all = []slot.Slot{one}
-		} else if all = site.Some(q.Now()+from, length.Truncate(time.Second), hosts*cpus, maxQuotes); len(all) == 0 {
+		} else if all = site.Some(q.Now()+from, length.Truncate(time.Second), hosts*cpus, maxQuotes(q.Waiting())); len(all) == 0 {
 			return corral.Errorf(corral.Unsatisfiable, "the queue never has %d cpus for %s", hosts*cpus, length)
 		}
 		return quoteTable.list(v.printer, quotes(all, q.Now(), now))
@@ -179,8 +179,12 @@ func (v siteVerbs) priceCommand() *cli.Command {
 	)
 }
 
-// maxQuotes is the maximum number of starts to price, because each of them requires a plan of the whole queue.
-const maxQuotes = 50
+// maxQuotes returns the maximum number of starts to price for a number of waiting jobs, because each of them requires a
+// plan of the whole queue.
+func maxQuotes(waiting int) int {
+	const most, fewest, planned = 50, 5, 100_000
+	return max(fewest, min(most, planned/max(1, waiting)))
+}
 
 // quotes returns a quote for each slot: its start, both as clock time and relative to now, and its costs in the pilot's
 // own processor time and in the processor time of other jobs.

@@ -71,7 +71,11 @@ func (d *Desk) question(ctx context.Context, p plan.Problem, in *api.NewPlan, fa
 				"waits: %s", s.Name, seen.err))
 		case seen.is != nil:
 			line := queue.Of(*seen.is)
-			m.Queues[[2]string{s.Name, s.Queue}], s.Room = line, queue.Unplanned(line).From(line.Now())
+			s.Room = queue.Unplanned(line).From(line.Now())
+			if line.Waiting() > mostSimulated {
+				line = line.Condensed()
+			}
+			m.Queues[[2]string{s.Name, s.Queue}] = line
 			said = append(said, fmt.Sprintf("in queue %s at site %s, %d jobs ran and %d waited", seen.is.Queue,
 				s.Name, len(seen.is.Running), len(seen.is.Waiting)))
 		}
@@ -82,6 +86,10 @@ func (d *Desk) question(ctx context.Context, p plan.Problem, in *api.NewPlan, fa
 	q.Model = m
 	return q, said, nil
 }
+
+// mostSimulated is the maximum number of waiting jobs that are simulated one by one in each outcome of a plan. The jobs
+// of a longer queue start as planned, even if a pilot that ends early leaves room before them.
+const mostSimulated = 200
 
 // withoutQueues returns the algorithm for sites whose queues are unknown: the usual one is then the one that needs
 // none.

@@ -109,13 +109,13 @@ func (s *Market) outlook() outlook {
 // unplanned returns the profile of processors that neither running jobs nor reservations nor waiting jobs at their
 // planned starts occupy.
 func (o outlook) unplanned() *slot.Profile {
-	free := o.Free.Clone()
+	var planned []slot.Change
 	for i, j := range o.Jobs {
 		if start := o.planned[i]; start >= 0 {
-			free.Take(start, start+j.Requested, j.Processors)
+			planned = append(planned, slot.Change{From: start, To: start + j.Requested, Free: -j.Processors})
 		}
 	}
-	return free
+	return o.Free.With(planned)
 }
 
 // starts returns the instants to price, in order: from itself, the first instant at which enough processors are free if

@@ -36,6 +36,16 @@ func (q *Queue) copied(change func(e *entry)) *Queue {
 	return &c
 }
 
+// Condensed returns a copy of a queue with conservative backfilling and without future jobs in which no jobs are listed:
+// they hold their processors at their planned times, in the profile alone. Jobs that are submitted to the copy start as
+// in the original as long as all of its jobs run for their requested times and no job leaves before its own. A copy of
+// the copy takes little time, however many jobs there were.
+func (q *Queue) Condensed() *Queue {
+	c := New(q.plan.Machine, nil)
+	c.plan.now, c.plan.free = q.plan.now, q.Free()
+	return c
+}
+
 // Planned returns the start of each waiting job, in order of arrival, on the assumption that no others arrive and all
 // run for their requested times. With conservative backfilling no job starts later than planned; with the other
 // policies the starts are a forecast (for EASY: Singh, 2008, ch. 5, where prices of reservations are based on it).
@@ -58,14 +68,14 @@ func Planned(q *Queue) []Held {
 // Unplanned returns the profile of processors that neither running jobs nor reservations nor waiting jobs at their
 // planned starts occupy: a job that fits into this profile delays no other, as long as planned starts are kept.
 func Unplanned(q *Queue) *slot.Profile {
-	free := q.Free()
 	if q.plan.Policy == Conservative {
-		return free // each waiting job has a reservation
+		return q.Free() // each waiting job has a reservation
 	}
+	var planned []slot.Change
 	for _, h := range Planned(q) {
 		if h.Start >= 0 {
-			free.Take(h.Start, h.End, h.Processors)
+			planned = append(planned, slot.Change{From: h.Start, To: h.End, Free: -h.Processors})
 		}
 	}
-	return free
+	return q.plan.free.With(planned)
 }

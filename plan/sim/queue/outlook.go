@@ -18,13 +18,16 @@ type Outlook struct {
 
 // Look returns the outlook of a queue, which is valid until the queue changes.
 func Look(q *Queue) Outlook {
-	o := Outlook{Free: q.Free(), q: q}
+	o := Outlook{q: q}
+	var planned []slot.Change
 	for _, e := range q.waiting {
 		o.Jobs = append(o.Jobs, e.Job)
 		if e.start >= 0 {
-			o.Free.Give(max(q.plan.now, e.start), max(q.plan.now, e.until()), e.Processors)
+			planned = append(planned, slot.Change{From: max(q.plan.now, e.start), To: max(q.plan.now, e.until()),
+				Free: e.Processors})
 		}
 	}
+	o.Free = q.plan.free.With(planned)
 	return o
 }
 
@@ -37,8 +40,9 @@ func (o Outlook) Starts(free *slot.Profile) []time.Duration {
 	starts := make([]time.Duration, len(q.waiting))
 	if q.plan.Policy == Conservative && q.plan.MaxUserRun == 0 { // the first pass plans all
 		p := plan{Machine: q.plan.Machine, now: q.plan.now, free: free.Clone()}
+		b := newBounds(len(q.waiting))
 		for i, e := range q.waiting {
-			at, ok := p.fit(e)
+			at, ok := b.fit(&p, e)
 			if !ok {
 				starts[i] = -1
 				continue
@@ -86,8 +90,9 @@ func (q *Queue) Claim(from, to time.Duration, processors int) bool {
 	q.plan.early = early
 	q.plan.free.Take(from, to, processors)
 	if q.plan.Policy == Conservative {
+		b := newBounds(len(q.waiting))
 		for _, e := range q.waiting {
-			q.plan.reserve(e)
+			q.plan.reserve(e, b)
 		}
 	}
 	q.want(q.plan.now)

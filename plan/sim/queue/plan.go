@@ -57,9 +57,9 @@ func (p *plan) fits(e *entry) bool {
 	return p.free.Free(p.now) >= e.Processors && p.free.Least(p.now, p.now+e.Requested) >= e.Processors
 }
 
-// fit returns the earliest instant from now on at which a job fits and a pass may happen.
-func (p *plan) fit(e *entry) (at time.Duration, ok bool) {
-	for at = p.now; ; {
+// fit returns the earliest instant, not before from, at which a job fits and a pass may happen.
+func (p *plan) fit(e *entry, from time.Duration) (at time.Duration, ok bool) {
+	for at = from; ; {
 		if at, ok = p.free.Fit(at, e.Requested, e.Processors); !ok {
 			return 0, false
 		}
@@ -105,7 +105,7 @@ func (p *plan) aggressive(waiting []*entry, run func(e *entry)) (kept []*entry, 
 			continue
 		case head == nil:
 			head = e
-			if at, ok := p.fit(e); ok {
+			if at, ok := p.fit(e, p.now); ok {
 				p.hold(e, at)
 			}
 		}
@@ -128,8 +128,9 @@ func (p *plan) conservative(waiting []*entry, run func(e *entry)) (kept []*entry
 		p.compress(waiting)
 	}
 	kept, next = waiting[:0], Open
+	b := newBounds(len(waiting))
 	for _, e := range waiting {
-		p.reserve(e)
+		p.reserve(e, b)
 		if e.start == p.now {
 			run(e)
 			continue
@@ -142,12 +143,13 @@ func (p *plan) conservative(waiting []*entry, run func(e *entry)) (kept []*entry
 	return kept, next
 }
 
-// reserve makes a reservation for a job, unless the job has one already, or its user has reached the limit.
-func (p *plan) reserve(e *entry) {
+// reserve makes a reservation for a job, unless the job has one already, or its user has reached the limit. The bounds
+// are those of all reservations since processors were last given back.
+func (p *plan) reserve(e *entry, b *bounds) {
 	if e.start >= 0 || !p.eligible(e) {
 		return
 	}
-	if at, ok := p.fit(e); ok {
+	if at, ok := b.fit(p, e); ok {
 		p.hold(e, at)
 	}
 }
@@ -162,7 +164,7 @@ func (p *plan) compress(waiting []*entry) {
 				continue
 			}
 			p.free.Give(e.start, e.until(), e.Processors)
-			if at, ok := p.fit(e); ok && at < e.start {
+			if at, ok := p.fit(e, p.now); ok && at < e.start {
 				e.start, moved = at, true
 			}
 			p.free.Take(e.start, e.until(), e.Processors)
