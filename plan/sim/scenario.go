@@ -29,6 +29,7 @@ type Scenario struct {
 
 	Control Control       // nil: only Asks are requested
 	Every   time.Duration // interval between calls of Control; 0: 10 s
+	Patient bool          // calls are rarer, by up to 1/32 of the time, while Control sees no change
 
 	Stall   time.Duration // how long a ready task may have no worker that could run it; 0: 5 minutes
 	Horizon time.Duration // time limit of the simulation; 0: a year

@@ -26,6 +26,7 @@ type simulation struct {
 	pasts    map[corral.GlideinID]*Past // of the pilots that have one
 	tag      func(corral.JobID) string  // workers are named TAG/HOST; slots are filled in the order of these names
 
+	policy     polling
 	paced      []*paced             // pilots whose submission depends on the progress of the run
 	polling    bool                 // a check of the postponed ones is scheduled
 	stuckSince time.Duration        // since when tasks are ready, none runs, and no pilot comes; 0: that is not so
@@ -72,6 +73,7 @@ func (x *simulation) play() *Trace {
 			x.run.step()
 		}
 		x.run.attend()
+		x.hasten()
 	}
 	x.end(BrokenOff) // unreachable: there are no more events, but a run that cannot continue has stalled
 	return x.trace
@@ -155,17 +157,6 @@ func (x *simulation) site(name, queue string) *site {
 		}
 	}
 	panic("sim: no site " + name + " with queue " + queue)
-}
-
-// control calls the policy, and schedules the next call.
-func (x *simulation) control() {
-	if x.Control == nil || x.run.ending != "" {
-		return
-	}
-	for _, a := range x.Control(x.now, x.view()) {
-		x.ask(a)
-	}
-	x.after(x.Every, x.control)
 }
 
 func (x *simulation) view() View {

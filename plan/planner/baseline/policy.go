@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"math"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -35,6 +36,8 @@ type Strategy interface {
 type Setting struct {
 	Pilot plan.Pilot // Site, Queue, CPUs, MemoryMiB, GPUs, Walltime; one host
 	Most  int        // maximum number of pilots that are queued or running at once
+
+	Requests int // maximum number of requests in total; 0: no limit
 }
 
 // A Method is a policy with its parameters.
@@ -49,7 +52,10 @@ type Method struct {
 // Control converts a method for the simulator. To remove pilots, it cancels queued ones first, starting with the most
 // recent request; after these, it drains the most recent pilot, which finishes its running tasks.
 func (m Method) Control(s Setting) sim.Control {
-	policy := m.New()
+	policy, left := m.New(), s.Requests
+	if left == 0 {
+		left = math.MaxInt
+	}
 	leaving := map[corral.GlideinID]bool{}
 	return func(now time.Duration, v sim.View) (asks []sim.Ask) {
 		sight := Sight{Now: now, Queued: max(v.QueuedCPUs, v.Tasks.Ready), Busy: v.BusyCPUs, CPUs: v.CPUs,
@@ -65,7 +71,8 @@ func (m Method) Control(s Setting) sim.Control {
 				sight.Present++
 			}
 		}
-		more := min(policy.Decide(sight), s.Most-len(alive))
+		more := min(policy.Decide(sight), s.Most-len(alive), left)
+		left -= max(0, more)
 		for range more {
 			asks = append(asks, sim.Ask{Pilot: s.Pilot, Idle: m.Idle})
 		}

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
@@ -105,3 +107,17 @@ func TestWhoGoesFirst(t *testing.T) {
 type shrinking struct{}
 
 func (shrinking) Decide(Sight) int { return -1 }
+
+// A policy that drains its pilots before they work requests further ones until it reaches the limit of requests.
+func TestLimitOfRequests(t *testing.T) {
+	t.Parallel()
+	m := Method{New: func() Strategy { return Static{2} }}
+	control := m.Control(Setting{Pilot: plan.Pilot{Shape: corral.Shape{CPUs: 1}}, Most: 4, Requests: 5})
+	sum := 0
+	for i := range 10 {
+		sum += len(control(time.Duration(i)*time.Second, sim.View{Tasks: corral.RunTasks{Ready: 4}}))
+	}
+	if sum != 5 {
+		t.Errorf("%d pilots are requested, want 5", sum)
+	}
+}

@@ -158,13 +158,20 @@ func (c *comparison) chanceAt(n int) sim.Scenario {
 	return m.chance(sim.WorkOf(m.Work), stream(c.seed, n))
 }
 
+// fewRequests is the number of pilots that a policy may request during an outcome, in addition to two for each task. A
+// policy that requests more drains its pilots before they work, and may never finish.
+const fewRequests = 100
+
 // method simulates a policy.
 func (c *comparison) method(method baseline.Method, most int) plan.Rival {
 	shape := c.shape
 	shape.Walltime = c.walltime()
 	return c.rival(method.Name, method.Parameters, c.m.play(c.n, func(i int) sim.Scenario {
 		s := c.chanceAt(i)
-		s.Control, s.Every = method.Control(baseline.Setting{Pilot: shape, Most: most}), method.Every
+		s.Control, s.Every = method.Control(baseline.Setting{Pilot: shape, Most: most,
+			Requests: fewRequests + 2*len(c.m.Work.Tasks)}), method.Every
+		s.Patient = true
+		s.Patient = true
 		return s
 	}))
 }
