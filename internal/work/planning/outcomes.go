@@ -23,7 +23,7 @@ func answered(ctx context.Context, q algorithm.Question, in api.NewPlan) (*plan.
 	q.Model = q.Model.Remembering()
 	made, err := q.Make(ctx, in.Algorithm)
 	if err == nil && in.Hedge && made.Feasible && len(made.Pilots) > 0 {
-		if made = algorithm.Hedge(q.Model.Problem, made); len(plan.Hedged(made.Pilots)) == len(made.Pilots) {
+		if made = q.Hedge(made); len(plan.Hedged(made.Pilots)) == len(made.Pilots) {
 			return nil, corral.ErrorAt(corral.Unsatisfiable, "hedge", "%s", made.Reasons[len(made.Reasons)-1])
 		}
 	}

@@ -59,13 +59,35 @@ func (d *Desk) question(ctx context.Context, p plan.Problem, in *api.NewPlan, fa
 	}
 	if in.GivesWaits() || in.Algorithm == plan.Staircase || in.Algorithm == plan.VAR {
 		q.Model, in.Algorithm = m, withoutQueues(in.Algorithm, usual)
-		return q, nil, nil
+		if in.Hedge && !in.GivesWaits() { // only second pilots use the queues
+			rooms := m
+			rooms.Sites = slices.Clone(m.Sites)
+			said, err = d.addQueues(ctx, &rooms, facts)
+			q.Queued = rooms.Sites
+		}
+		return q, said, err
 	}
+	if said, err = d.addQueues(ctx, &m, facts); err != nil {
+		return q, nil, err
+	}
+	if len(m.Queues) == 0 {
+		in.Algorithm = withoutQueues(in.Algorithm, usual)
+	}
+	q.Model = m
+	return q, said, nil
+}
+
+// mostSimulated is the maximum number of waiting jobs that are simulated one by one in each outcome of a plan. The jobs
+// of a longer queue start as planned, even if a pilot that ends early leaves room before them.
+const mostSimulated = 200
+
+// addQueues adds to a model the queues of its sites, and their rooms, as they are now. It returns sentences about them.
+func (d *Desk) addQueues(ctx context.Context, m *montecarlo.Model, facts []provision.Facts) (said []string, err error) {
 	for i, seen := range d.look(ctx, m.Sites, facts) {
 		s := &m.Sites[i]
 		switch {
 		case ctx.Err() != nil:
-			return q, nil, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		case seen.err != nil:
 			said = append(said, fmt.Sprintf("the queue of site %s is unknown, so the plan uses its past "+
 				"waits: %s", s.Name, seen.err))
@@ -80,16 +102,8 @@ func (d *Desk) question(ctx context.Context, p plan.Problem, in *api.NewPlan, fa
 				s.Name, len(seen.is.Running), len(seen.is.Waiting)))
 		}
 	}
-	if len(m.Queues) == 0 {
-		in.Algorithm = withoutQueues(in.Algorithm, usual)
-	}
-	q.Model = m
-	return q, said, nil
+	return said, nil
 }
-
-// mostSimulated is the maximum number of waiting jobs that are simulated one by one in each outcome of a plan. The jobs
-// of a longer queue start as planned, even if a pilot that ends early leaves room before them.
-const mostSimulated = 200
 
 // withoutQueues returns the algorithm for sites whose queues are unknown: the usual one is then the one that needs
 // none.

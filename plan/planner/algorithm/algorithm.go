@@ -41,6 +41,10 @@ type Question struct {
 	// Odds returns the predictor of whether pilots in a queue of a site start in time; nil: no predictor is available.
 	Odds func(site, queue string) virtual.Predictor
 
+	// Queued are the model's sites with the rooms of their queues, for the second pilots of a plan that does not use
+	// rooms otherwise; nil: the model's own.
+	Queued []plan.Site
+
 	waiting *plan.Plan // the staircase's plan, on which others are based; nil: not made yet
 }
 

@@ -22,7 +22,18 @@ import (
 // be within the goal's budget and the rest of each site's allocation; otherwise nothing is hedged.
 //
 // A pilot that replaces another, or is replaced, is not hedged, because it depends on its site. A pilot is also not
-// hedged if no other site has such hosts or enough cpus. The plan reports the number of hedged pilots.
+// hedged if no other site has such hosts or enough cpus, or if the second pilot would be later than the first by more
+// than it can save: the difference between the wait that 90 % of the first pilots do not exceed and the median. The plan
+// reports the number of hedged pilots.
+func (q Question) Hedge(made *plan.Plan) *plan.Plan {
+	p := q.Model.Problem
+	if q.Queued != nil {
+		p.Sites = q.Queued
+	}
+	return Hedge(p, made)
+}
+
+// Hedge is like Question.Hedge, for a problem whose sites have the rooms of their queues, where known.
 func Hedge(p plan.Problem, made *plan.Plan) *plan.Plan {
 	if !made.Feasible {
 		return made
@@ -35,8 +46,7 @@ func Hedge(p plan.Problem, made *plan.Plan) *plan.Plan {
 	}
 	hedged, twins := h.plan(), len(h.seconds)
 	if twins == 0 {
-		made.Reasons = append(made.Reasons, "no pilot is hedged: no other site has such hosts in addition to what "+
-			"the plan uses there, or they follow each other; omit --hedge, or name other sites with --site")
+		made.Reasons = append(made.Reasons, h.none())
 		return made
 	}
 	if err := validator.Check(p, hedged); err != nil {
@@ -62,10 +72,11 @@ type hedging struct {
 	held    []plan.Pilot // all pilots, each with the times that it needs to do the work
 	seconds []plan.Pilot
 	rooms   map[*plan.Site]*slot.Profile // remaining capacity
+	late    string                       // why a second pilot would be too late; "": none would
 }
 
 func newHedging(p plan.Problem, made *plan.Plan) *hedging {
-	h := &hedging{p, made, slices.Clone(made.Pilots), nil, map[*plan.Site]*slot.Profile{}}
+	h := &hedging{p, made, slices.Clone(made.Pilots), nil, map[*plan.Site]*slot.Profile{}, ""}
 	for i := range p.Sites {
 		s := &h.Sites[i]
 		if s.Room == nil {
@@ -167,7 +178,9 @@ func (h *hedging) twin(k int) {
 		}
 		q := of
 		q.Site, q.Queue, q.Hedges = s.Name, s.Queue, &k
-		h.time(s, &q, of)
+		if !h.time(s, &q, of) {
+			continue
+		}
 		works := q
 		works.End = max(q.Ready, q.Start+of.End-of.Start)
 		held := plan.Span{From: time.Duration(q.Start), To: time.Duration(q.Start + q.Walltime)}
@@ -179,28 +192,55 @@ func (h *hedging) twin(k int) {
 			best, whole, at = q, works, s
 		}
 	}
-	if at != nil {
+	if at != nil && h.saves(of, best) {
 		h.seconds, h.held = append(h.seconds, best), append(h.held, whole)
 		h.take(at, best)
 	}
 }
 
-// time sets the times of a second pilot: it starts as early as possible, but not before the first pilot.
-func (h *hedging) time(s *plan.Site, q *plan.Pilot, of plan.Pilot) {
-	host := of.Host()
-	if host.MemoryMiB == 0 {
-		host.MemoryMiB = s.Host.MemoryMiB
+// saves reports whether a second pilot can be in time if the first one waits for long.
+func (h *hedging) saves(of, second plan.Pilot) bool {
+	first := h.Site(of.Site, of.Queue)
+	late := time.Duration(second.Ready - of.Ready)
+	if first.Waits == nil || late <= 0 {
+		return true // what a second pilot saves is not known, or it is not later
 	}
-	wait := corral.Seconds(s.Wait(plan.Shape{Hosts: of.Hosts, Host: host, Walltime: time.Duration(of.Walltime)}))
-	q.Submit = max(of.Submit, of.Start-wait)
-	q.Start = q.Submit + wait
-	if room := h.rooms[s]; room != nil {
-		walltime, n := time.Duration(of.Walltime), of.HeldCPUs()
-		if start, fits := room.Fit(time.Duration(of.Start), walltime, n); fits && corral.Seconds(start) < q.Start {
-			q.Start = corral.Seconds(start)
-			q.Submit = max(of.Submit, min(q.Start, corral.Seconds(room.Arrival(start, walltime, n))))
+	shape := first.ShapeOf(of)
+	saving := first.Waits(shape, 0.9) - first.Waits(shape, 0.5)
+	if late < saving {
+		return true
+	}
+	h.late = fmt.Sprintf("the second one at %s would be ready %s after the first one at %s, of which 9 in 10 are at "+
+		"most %s late", second.Site, late.Round(time.Second), of.Site, max(0, saving).Round(time.Second))
+	return false
+}
+
+// none returns the reason why no pilot is hedged.
+func (h *hedging) none() string {
+	if h.late != "" {
+		return "no pilot is hedged: " + h.late
+	}
+	return "no pilot is hedged: no other site has such hosts in addition to what the plan uses there, or they follow " +
+		"each other; omit --hedge, or name other sites with --site"
+}
+
+// time sets the times of a second pilot: it starts as early as possible, but not before the first pilot. If the room of
+// the queue is known, it shows when; otherwise, past waits do. ok is false if the pilot never fits.
+func (h *hedging) time(s *plan.Site, q *plan.Pilot, of plan.Pilot) (ok bool) {
+	room, walltime, n := h.rooms[s], time.Duration(of.Walltime), of.HeldCPUs()
+	if room == nil {
+		wait := corral.Seconds(s.Wait(s.ShapeOf(of)))
+		q.Submit = max(of.Submit, of.Start-wait)
+		q.Start = q.Submit + wait
+	} else {
+		start, fits := room.Fit(time.Duration(of.Start), walltime, n)
+		if !fits {
+			return false
 		}
+		q.Start = corral.Seconds(start)
+		q.Submit = max(of.Submit, min(q.Start, corral.Seconds(room.Arrival(start, walltime, n))))
 	}
 	q.Ready = q.Start + corral.Seconds(s.Overhead)
 	q.End, q.Early = q.Ready, q.Submit < q.Start
+	return true
 }

@@ -113,6 +113,38 @@ func TestHedgesKeepLimits(t *testing.T) {
 	}
 }
 
+// A second pilot at a site whose queue is full is later than it can save, and is not requested there, although past
+// pilots did not wait: 1,976 jobs are ahead of it.
+func TestSecondPilotsAreInTime(t *testing.T) {
+	t.Parallel()
+	full := func(until time.Duration) func(b *plan.Site) {
+		return func(b *plan.Site) {
+			b.Room = slot.NewProfile(processors, 0)
+			b.Room.Take(0, until, processors)
+			b.Wait = func(plan.Shape) time.Duration { return 0 }
+		}
+	}
+	for _, tc := range []struct {
+		until time.Duration // the other queue is full
+		want  int
+		says  string
+	}{
+		{100 * time.Hour, 0, "the second one at b would be ready 97h59m50s after the first one at a, of which 9 in 10 are " +
+			"at most 30m0s late"},
+		{2*time.Hour + 40*time.Minute, 0, "ready 39m50s after"},
+		{2*time.Hour + 30*time.Minute, 2, "2 of 2 pilots"},
+	} {
+		p, made := two(full(tc.until))
+		p.Sites[0].Waits = func(_ plan.Shape, share float64) time.Duration {
+			return time.Duration(share*75) * time.Minute // 30 minutes between the median and 9 in 10
+		}
+		h := algorithm.Hedge(p, made)
+		if n := len(h.Pilots) - 2; n != tc.want || !strings.Contains(strings.Join(h.Reasons, "\n"), tc.says) {
+			t.Errorf("full until %s: %d second pilots, %q", tc.until, n, h.Reasons)
+		}
+	}
+}
+
 func dear(b *plan.Site) { b.Tariff.Rate.Price *= 10 }
 
 // A pilot that follows another is not hedged.
