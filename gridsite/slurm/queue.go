@@ -3,7 +3,6 @@ package slurm
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/gridsite/jobdir"
 	"github.com/corral-pilot/corral/gridsite/survey"
 	"github.com/corral-pilot/corral/internal/kit/shell"
 )
@@ -48,6 +46,7 @@ func (b *Batch) Backlog(ctx context.Context, queue string) (corral.Backlog, erro
 		return q, err
 	}
 	q.Hidden = max(0, held-withinNodes(q.Running, held))
+	addNodesAndReservations(said, &q)
 	if hides(said, "jobs") != "" {
 		q.Notes = append(q.Notes, "Slurm hides the jobs of other users (PrivateData): "+
 			"the jobs ahead of ours are not known")
@@ -109,52 +108,6 @@ func parseProcessors(out string) (held, usable int, err error) {
 		n[i] = int(v)
 	}
 	return n[0], n[0] + n[1], nil
-}
-
-// idleReasons are the prefixes of squeue's REASON for jobs that do not wait for processors.
-var idleReasons = []string{"BeginTime", "Dependency", "JobHeld", "JobArrayTaskLimit", "Assoc", "QOS", "PartitionDown",
-	"PartitionInactive", "PartitionTimeLimit", "PartitionNodeLimit", "PartitionConfig", "Reservation", "BadConstraints",
-	"InvalidAccount", "InvalidQOS", "Licenses", "Cleaning"}
-
-// jobLine matches the beginning of a job's line. A site's own version of squeue may also print other lines.
-var jobLine = regexp.MustCompile(`^[A-Z_]+\|-?\d+\|`)
-
-// addJobs adds the jobs in squeue's STATE|CPUS|LIMIT|ELAPSED|START|REASON.
-func addJobs(q *corral.Backlog, out string) error {
-	for line := range strings.Lines(out) {
-		if line = strings.TrimSpace(line); !jobLine.MatchString(line) {
-			continue
-		}
-		f := strings.SplitN(line, "|", 6)
-		if len(f) != 6 {
-			return fmt.Errorf("squeue printed %q", gridsite.OneLine(line))
-		}
-		var j corral.QueuedJob
-		n, err := strconv.ParseUint(f[1], 10, 31)
-		if err == nil {
-			j.Limit, err = spanOf(f[2])
-		}
-		if err == nil {
-			j.Elapsed, err = spanOf(f[3])
-		}
-		if err == nil && f[4] != "N/A" {
-			j.StartsAt, err = jobdir.ParseTime(f[4])
-		}
-		if err != nil {
-			return fmt.Errorf("squeue printed %q: %w", gridsite.OneLine(line), err)
-		}
-		j.Processors = int(n)
-		idle := func(reason string) bool { return strings.HasPrefix(f[5], reason) }
-		switch {
-		case f[0] != "PENDING":
-			q.Running = append(q.Running, j)
-		case slices.ContainsFunc(idleReasons, idle):
-			q.Ineligible++
-		default:
-			q.Waiting = append(q.Waiting, j)
-		}
-	}
-	return nil
 }
 
 // spanOf parses a time of Slurm's tools, [DAYS-][[HOURS:]MINUTES:]SECONDS; squeue prints times of one minute or more at

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -15,6 +16,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/cli/forecast"
 	"github.com/corral-pilot/corral/internal/decide/queueing"
+	"github.com/corral-pilot/corral/plan/sim/queuemodel"
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
@@ -85,7 +87,26 @@ func rankedSites(c *cli.Context, cl *api.Client, workflow string) (all []forecas
 		}
 		all = append(all, forecast.RankedSite{Site: s, Waits: waits, Speed: speeds[profile.SiteHosts(s.Name)]})
 	}
-	return all, nil
+	addLines(c, cl, all)
+	return all, c.Context.Err()
+}
+
+// addLines adds the present state of the queues of the sites that are ready, each of which takes a command at the site.
+// A queue that cannot be seen is left out: its observed waits count.
+func addLines(c *cli.Context, cl *api.Client, sites []forecast.RankedSite) {
+	var wg sync.WaitGroup
+	for i := range sites {
+		s := &sites[i]
+		if s.State != corral.SiteReady || s.System().Queueless {
+			continue
+		}
+		wg.Go(func() {
+			if b, err := cl.SiteBacklog(c.Context, s.Name, ""); err == nil {
+				s.Line = queuemodel.Of(b)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // maxLearnedRuns is the number of latest runs from which the speeds of sites are learned.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -15,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/sim/market"
-	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/sim/queuemodel"
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
@@ -23,7 +24,7 @@ import (
 const hourPrice cost.Money = 1_000_000
 
 // readQueue requests the queue of a site, prints a summary, and returns a copy that can be simulated.
-func (v slotVerbs) readQueue(c *cli.Context, cl *api.Client, ref string) (*queue.Queue, error) {
+func (v slotVerbs) readQueue(c *cli.Context, cl *api.Client, ref string) (*queuemodel.Model, error) {
 	b, err := cl.SiteBacklog(c.Context, ref, c.String("queue"))
 	if err != nil {
 		return nil, err
@@ -32,16 +33,20 @@ func (v slotVerbs) readQueue(c *cli.Context, cl *api.Client, ref string) (*queue
 	for _, j := range b.Running {
 		held += j.Processors
 	}
-	v.say("%s, queue %s: %d of %s in use; in line: %s; not counted: %s that wait for other reasons", ref, b.Queue,
+	v.say("%s, queue %s: %d of %s in use; in line: %s; not counted: %s that are held or wait for a limit", ref, b.Queue,
 		held, plural(b.Processors, "cpu"), plural(len(b.Waiting), "job"), plural(b.Ineligible, "job"))
 	if b.Hidden > 0 {
 		v.say("%s in use by hidden jobs, for an unknown time", plural(b.Hidden, "cpu"))
 	}
-	v.say("only cpus are counted, not nodes and memory: starts may be later if free cpus are scattered")
-	for _, note := range b.Notes {
+	m := queuemodel.Of(b)
+	for _, r := range b.Reservations {
+		v.say("%s %s from %s to %s: %s", choose(r.Maintenance, "maintenance", "reservation"), r.Name, when(r.From),
+			when(r.To), plural(len(r.Nodes), "node"))
+	}
+	for _, note := range slices.Concat(m.Notes, b.Notes) {
 		v.say("%s", note)
 	}
-	return queue.Of(b), nil
+	return m, nil
 }
 
 // queueLimits returns the known limits of the site's queue that the flags select.
@@ -65,19 +70,15 @@ func (v slotVerbs) liveSlots(c *cli.Context, cl *api.Client, ref string) (slot.S
 	if err != nil {
 		return nil, err
 	}
-	o, err := (&market.Advertiser{Name: ref, Queue: q, Price: hourPrice}).Offer()
-	if err != nil {
-		return nil, err
-	}
+	room := q.Room()
+	o := slot.Offer{Site: ref, Processors: room.Processors(), Slots: market.Levels(room, 0, hourPrice, market.Ahead)}
 	for i := range o.Slots {
 		// A pilot is at most as long as the queue's limit, even if there is room for a longer one.
 		s := &o.Slots[i]
-		s.Start -= o.At
 		if most := time.Duration(limit.MaxWalltime); most > 0 && s.Length > most {
 			s.Length, s.Extensible = most, false
 		}
 	}
-	o.At = 0
 	if limit.CPUs > 0 {
 		o.Processors = min(o.Processors, limit.CPUs)
 	}
@@ -152,24 +153,22 @@ func (v siteVerbs) priceCommand() *cli.Command {
 		if err != nil {
 			return err
 		}
-		// The copy of the queue has its own clock, which starts with the oldest running job; the printed times are
-		// relative to now.
-		site := &market.Market{Name: ref, Queue: q, Price: hourPrice}
+		pilot := queuemodel.Request{Hosts: hosts, CPUs: cpus, Walltime: length.Truncate(time.Second)}
 		var all []slot.Slot
 		if c.IsSet("start") {
-			if hosts*cpus > q.Free().Processors() {
-				return corral.Errorf(corral.Unsatisfiable, "the queue has %d cpus", q.Free().Processors())
+			if most := q.Room().Processors(); hosts*cpus > most {
+				return corral.Errorf(corral.Unsatisfiable, "the queue has %d cpus", most)
 			}
-			one, ok := site.At(q.Now()+start, length.Truncate(time.Second), hosts*cpus)
+			one, ok := q.Quote(start, pilot, hourPrice)
 			if !ok {
 				return corral.Errorf(corral.Unsatisfiable,
-					"running jobs hold too many cpus at that time: leave --start out for possible times")
+					"running jobs or reservations hold too many cpus at that time: leave out --start to list times")
 			}
 			all = []slot.Slot{one}
-		} else if all = site.Some(q.Now()+from, length.Truncate(time.Second), hosts*cpus, maxQuotes(q.Waiting())); len(all) == 0 {
+		} else if all = q.Quotes(from, pilot, hourPrice, maxQuotes(q.Waiting())); len(all) == 0 {
 			return corral.Errorf(corral.Unsatisfiable, "the queue never has %d cpus for %s", hosts*cpus, length)
 		}
-		return quoteTable.list(v.printer, quotes(all, q.Now(), now))
+		return quoteTable.list(v.printer, quotes(all, now))
 	}, siteQueueFlag(),
 		&cli.IntFlag{Name: "hosts", Value: 1, Usage: "for a pilot of `N` hosts"},
 		&cli.IntFlag{Name: "cpus", Value: 1, Usage: "`N` cpus of each host"},
@@ -188,10 +187,10 @@ func maxQuotes(waiting int) int {
 
 // quotes returns a quote for each slot: its start, both as clock time and relative to now, and its costs in the pilot's
 // own processor time and in the processor time of other jobs.
-func quotes(all []slot.Slot, from time.Duration, now time.Time) (some []quote) {
+func quotes(all []slot.Slot, now time.Time) (some []quote) {
 	for _, s := range all {
 		work := slot.Charge(s.Price, int64(s.Processors)*s.Length.Milliseconds())
-		some = append(some, quote{corral.Seconds(s.Start - from), now.Add(s.Start - from), work, s.Fee})
+		some = append(some, quote{corral.Seconds(s.Start), now.Add(s.Start), work, s.Fee})
 	}
 	return some
 }

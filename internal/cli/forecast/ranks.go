@@ -11,6 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/sim/queuemodel"
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
@@ -34,7 +35,8 @@ type RankRequest struct {
 type RankedSite struct {
 	corral.Site
 	Waits []corral.Wait
-	Speed profile.Speed // relative to the other sites; a Factor of 0 means unknown and counts as 1
+	Line  *queuemodel.Model // the queue now; nil: not known
+	Speed profile.Speed     // relative to the other sites; a Factor of 0 means unknown and counts as 1
 }
 
 // A Rank is the result of the ranking for one site.
@@ -50,6 +52,7 @@ type Rank struct {
 	Wait   queueing.Expected `json:"wait"`
 	Cost   *cost.Amount      `json:"cost,omitempty"` // absent if the price is per host, whose size is unknown
 
+	hosts    int
 	walltime time.Duration // walltime of pilots: the workflow's time, at most the queue's limit
 }
 
@@ -61,8 +64,12 @@ type Item struct {
 	Cost   float64 `json:"cost"` // amount ÷ rate
 }
 
-// RankSites ranks sites, the best first; sites that are not viable are last, sorted by name. For a site without
-// observed waits, the wait is assumed to be as long as the longest wait of the other sites. Errors are of kind Invalid.
+// SourceLine is the source of a wait that follows from the present state of the queue.
+const SourceLine = "the queue now"
+
+// RankSites ranks sites, the best first; sites that are not viable are last, sorted by name. The wait is when the pilot
+// would start in the queue as it is now or, if that is not known, the mean of the observed waits. For a site without
+// these, the wait is assumed to be as long as the longest wait of the other sites. Errors are of kind Invalid.
 func RankSites(in RankRequest, sites []RankedSite, now time.Time) ([]Rank, error) {
 	if in.CPUs < 1 {
 		return nil, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not a positive number", in.CPUs)
@@ -80,8 +87,11 @@ func RankSites(in RankRequest, sites []RankedSite, now time.Time) ([]Rank, error
 			return nil, err
 		}
 		pilot := queueing.Shape{Queue: r.Queue, CPUs: in.CPUs, Walltime: r.walltime}
-		if r.Wait = queueing.Expect(s.Waits, pilot, now, 0); s.System().Queueless {
+		switch r.Wait = queueing.Expect(s.Waits, pilot, now, 0); {
+		case s.System().Queueless:
 			r.Wait = queueing.Expected{Source: "no queue"}
+		case s.Line != nil && r.Viable:
+			in.inLine(s.Line, &r)
 		}
 		ranks = append(ranks, r)
 	}
@@ -100,6 +110,17 @@ func RankSites(in RankRequest, sites []RankedSite, now time.Time) ([]Rank, error
 		return nil, err
 	}
 	return in.ordered(ranks), nil
+}
+
+// inLine sets the wait of a rank by the present state of the queue. A site where the pilot never starts is not viable.
+func (in RankRequest) inLine(line *queuemodel.Model, r *Rank) {
+	hosts := max(1, r.hosts)
+	at, ok := line.Start(0, queuemodel.Request{Hosts: hosts, CPUs: (in.CPUs + hosts - 1) / hosts, Walltime: r.walltime})
+	if !ok {
+		r.Viable, r.Lacks = false, fmt.Sprintf("the queue: it never has %d cpus for a pilot", in.CPUs)
+		return
+	}
+	r.Wait = queueing.Expected{Wait: corral.Seconds(at.Round(time.Second)), Source: SourceLine}
 }
 
 // comparable returns an error if the ranking is by cost, but costs are unknown or in different units.
@@ -175,10 +196,16 @@ func (in RankRequest) at(s RankedSite) (r Rank, err error) {
 		return r, err
 	}
 	r.Viable = true
+	if queue.CPUs > 0 {
+		r.hosts = (in.CPUs + queue.CPUs - 1) / queue.CPUs
+	}
 	if tariff.Rate.Per != cost.CPUHour && queue.CPUs == 0 {
 		return r, nil
 	}
-	hosts := (in.CPUs + max(1, queue.CPUs) - 1) / max(1, queue.CPUs)
+	hosts := max(1, r.hosts)
+	if queue.CPUs == 0 {
+		hosts = in.CPUs
+	}
 	held := cost.Holding{Hosts: hosts, CPUs: in.CPUs, Held: time.Duration(r.Takes),
 		MemoryMiB: max(hosts*task.node.MemoryMiB, queue.MemoryMiB*in.CPUs/max(1, queue.CPUs))}
 	if task.node.GPUs > 0 { // as many as a plan requests with these cpus

@@ -1,6 +1,7 @@
 package forecast_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/sim/queuemodel"
 	"github.com/corral-pilot/corral/workflow/dag"
 	"github.com/corral-pilot/corral/workflow/profile"
 )
@@ -178,5 +180,36 @@ func TestRefuses(t *testing.T) {
 	}
 	if got, err := forecast.RankSites(forecast.RankRequest{Work: w, CPUs: 1, By: forecast.ByTime}, nil, noon); len(got) != 0 || err != nil {
 		t.Errorf("of no sites: %v, %v", got, err)
+	}
+}
+
+// A site whose pilots did not wait last week is behind an idle one while 1,976 jobs wait in its queue, which also shows
+// where a pilot never starts.
+func TestRankByTheQueueNow(t *testing.T) {
+	t.Parallel()
+	line := func(nodes, waiting int) func(*forecast.RankedSite) {
+		b := corral.Backlog{Queue: "normal", At: noon, Processors: 16 * nodes}
+		for k := range nodes {
+			b.Nodes = append(b.Nodes, corral.QueueNode{Name: fmt.Sprint("n", k), CPUs: 16, MemoryMiB: 32768, Queues: []string{"normal"}})
+		}
+		for range waiting {
+			b.Waiting = append(b.Waiting, corral.QueuedJob{Processors: 16, Nodes: 1, Limit: corral.Seconds(time.Hour)})
+		}
+		return func(s *forecast.RankedSite) { s.Line = queuemodel.Of(b) }
+	}
+	ranks, err := forecast.RankSites(forecast.RankRequest{Work: work(t, 32, corral.Resources{}), CPUs: 32, By: forecast.ByTime},
+		[]forecast.RankedSite{site("hpca", "", time.Second, line(8, 1976)), site("hpcb", "", time.Hour, line(8, 0)),
+			site("small", "", time.Second, line(1, 0))}, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := ranks[0]; r.Site != "hpcb" || r.Wait.Wait != 0 || r.Wait.Source != forecast.SourceLine {
+		t.Errorf("first is %+v", r)
+	}
+	if r := ranks[1]; r.Site != "hpca" || time.Duration(r.Wait.Wait) != 247*time.Hour {
+		t.Errorf("second is %+v", r)
+	}
+	if r := ranks[2]; r.Viable || r.Lacks == "" {
+		t.Errorf("last is %+v", r)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/montecarlo"
 	"github.com/corral-pilot/corral/plan/planner/virtual"
 	"github.com/corral-pilot/corral/plan/sim"
-	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/sim/queuemodel"
 )
 
 // Queues reports the running and the waiting jobs of a site's queue, and predicts waits there.
@@ -77,10 +77,6 @@ func (d *Desk) question(ctx context.Context, p plan.Problem, in *api.NewPlan, fa
 	return q, said, nil
 }
 
-// mostSimulated is the maximum number of waiting jobs that are simulated one by one in each outcome of a plan. The jobs
-// of a longer queue start as planned, even if a pilot that ends early leaves room before them.
-const mostSimulated = 200
-
 // addQueues adds to a model the queues of its sites, and their rooms, as they are now. It returns sentences about them.
 func (d *Desk) addQueues(ctx context.Context, m *montecarlo.Model, facts []provision.Facts) (said []string, err error) {
 	for i, seen := range d.look(ctx, m.Sites, facts) {
@@ -92,12 +88,11 @@ func (d *Desk) addQueues(ctx context.Context, m *montecarlo.Model, facts []provi
 			said = append(said, fmt.Sprintf("the queue of site %s is unknown, so the plan uses its past "+
 				"waits: %s", s.Name, seen.err))
 		case seen.is != nil:
-			line := queue.Of(*seen.is)
-			s.Room = queue.Unplanned(line).From(line.Now())
-			if line.Waiting() > mostSimulated {
-				line = line.Condensed()
+			line := queuemodel.Of(*seen.is)
+			m.Queues[[2]string{s.Name, s.Queue}], s.Room = line.Line(), line.Room()
+			if closed, ok := provision.ClosedNow(*seen.is, s.Margin); ok { // the last survey may be old
+				s.Closed = closed
 			}
-			m.Queues[[2]string{s.Name, s.Queue}] = line
 			said = append(said, fmt.Sprintf("in queue %s at site %s, %d jobs ran and %d waited", seen.is.Queue,
 				s.Name, len(seen.is.Running), len(seen.is.Waiting)))
 		}

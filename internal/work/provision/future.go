@@ -16,20 +16,53 @@ import (
 // not start a job whose walltime would extend into a maintenance period, and a pilot requests more time than it is
 // held. So each period begins earlier by the largest possible difference between these times.
 func (f Facts) closed(q corral.SiteQueue, margin time.Duration, now time.Time) []plan.Span {
-	const shortest = 10*time.Minute + time.Minute // the shortest walltime, plus the most that rounding up adds
 	if f.Site.Facts == nil {
 		return nil
 	}
 	var all []plan.Span
 	for _, m := range f.Site.Facts.Maintenance {
 		if m.Queue == q.Name && m.Nodes >= q.Nodes && m.To.After(now) {
-			all = append(all, plan.Span{
-				From: max(0, m.From.Sub(now)-shortest-margin).Truncate(time.Millisecond),
-				To:   (m.To.Sub(now) + time.Millisecond).Truncate(time.Millisecond),
-			})
+			all = append(all, closedFor(m.From, m.To, margin, now))
 		}
 	}
 	return all
+}
+
+// closedFor returns the period in which no pilot is planned because of maintenance.
+func closedFor(from, to time.Time, margin time.Duration, now time.Time) plan.Span {
+	const shortest = 10*time.Minute + time.Minute // the shortest walltime, plus the most that rounding up adds
+	return plan.Span{
+		From: max(0, from.Sub(now)-shortest-margin).Truncate(time.Millisecond),
+		To:   (to.Sub(now) + time.Millisecond).Truncate(time.Millisecond),
+	}
+}
+
+// ClosedNow returns the periods, like those that the last survey of a site found, in which all nodes of a queue are
+// reserved, as a look at the queue shows them now. ok is false if the look does not show nodes.
+func ClosedNow(b corral.Backlog, margin time.Duration) (all []plan.Span, ok bool) {
+	own := map[string]bool{}
+	for _, n := range b.Nodes {
+		if len(n.Queues) == 0 || slices.Contains(n.Queues, b.Queue) {
+			own[n.Name] = true
+		}
+	}
+	for _, r := range b.Reservations {
+		if covers(r.Nodes, own) {
+			all = append(all, closedFor(r.From, r.To, margin, b.At))
+		}
+	}
+	return all, len(own) > 0
+}
+
+// covers reports whether names include all nodes.
+func covers(names []string, nodes map[string]bool) bool {
+	n := 0
+	for _, name := range names {
+		if nodes[name] {
+			n++
+		}
+	}
+	return n >= len(nodes)
 }
 
 // ahead describes a site's known maintenance and allowance as part of a plan's reasons, and says which of the two the

@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/work/request"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/sim/queuemodel"
 )
 
 // A Standing is the state of a queue from which waits are derived.
@@ -28,13 +28,17 @@ type Standing struct {
 // StandingOf returns the state of a backlog, as the batch system's policy plans it: all jobs take the time that they
 // requested, and no others arrive. A pilot that never fits beside them waits until the last of them has ended.
 func StandingOf(b corral.Backlog) Standing {
-	line := queue.Of(b)
-	room := queue.Unplanned(line).From(line.Now())
+	line := queuemodel.Of(b)
 	basis := fmt.Sprintf("assumed from the queue, with %d running and %d waiting jobs", len(b.Running), len(b.Waiting))
 	return Standing{Basis: basis, Wait: func(shape plan.Shape) time.Duration {
-		wait, ok := room.Fit(0, shape.Walltime, shape.Hosts*shape.Host.CPUs)
+		memory := shape.Host.MemoryMiB
+		if memory >= plan.Unlimited {
+			memory = 0
+		}
+		wait, ok := line.Start(0, queuemodel.Request{Hosts: shape.Hosts, CPUs: shape.Host.CPUs, MemoryMiB: memory,
+			Walltime: shape.Walltime})
 		if !ok {
-			for at := range room.Steps() {
+			for at := range line.Room().Steps() {
 				wait = at
 			}
 		}

@@ -23,8 +23,8 @@ import (
 //
 // A pilot that replaces another, or is replaced, is not hedged, because it depends on its site. A pilot is also not
 // hedged if no other site has such hosts or enough cpus, or if the second pilot would be later than the first by more
-// than it can save: the difference between the wait that 90 % of the first pilots do not exceed and the median. The plan
-// reports the number of hedged pilots.
+// than it can save: the difference between the wait that 90 % of the first pilots do not exceed and the median. The
+// plan reports the number of hedged pilots.
 func (q Question) Hedge(made *plan.Plan) *plan.Plan {
 	p := q.Model.Problem
 	if q.Queued != nil {

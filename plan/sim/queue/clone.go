@@ -3,6 +3,7 @@ package queue
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/corral-pilot/corral/internal/kit/heap"
 	"github.com/corral-pilot/corral/plan/slot"
@@ -36,14 +37,23 @@ func (q *Queue) copied(change func(e *entry)) *Queue {
 	return &c
 }
 
-// Condensed returns a copy of a queue with conservative backfilling and without future jobs in which no jobs are listed:
-// they hold their processors at their planned times, in the profile alone. Jobs that are submitted to the copy start as
-// in the original as long as all of its jobs run for their requested times and no job leaves before its own. A copy of
-// the copy takes little time, however many jobs there were.
+// Condensed returns a copy of a queue with conservative backfilling and without future jobs in which no jobs are
+// listed: they hold their processors at their planned times, in the profile alone. Jobs that are submitted to the copy
+// start as in the original as long as all of its jobs run for their requested times and no job leaves before its own. A
+// copy of the copy takes little time, however many jobs there were.
 func (q *Queue) Condensed() *Queue {
-	c := New(q.plan.Machine, nil)
-	c.plan.now, c.plan.free = q.plan.now, q.Free()
-	return c
+	return within(q.plan.Machine, q.plan.now, q.plan.free)
+}
+
+// Within returns a queue with conservative backfilling whose jobs share a profile, from its instant 0 on.
+func Within(free *slot.Profile) *Queue {
+	return within(Machine{Processors: free.Processors(), Policy: Conservative}, 0, free)
+}
+
+func within(m Machine, now time.Duration, free *slot.Profile) *Queue {
+	q := New(m, nil)
+	q.plan.now, q.plan.free = now, free.Clone()
+	return q
 }
 
 // Planned returns the start of each waiting job, in order of arrival, on the assumption that no others arrive and all
