@@ -181,7 +181,7 @@ func (v siteVerbs) priceCommand() *cli.Command {
 // maxQuotes returns the maximum number of starts to price for a number of waiting jobs, because each of them requires a
 // plan of the whole queue.
 func maxQuotes(waiting int) int {
-	const most, fewest, planned = 50, 5, 100_000
+	const most, fewest, planned = 50, 5, 50_000
 	return max(fewest, min(most, planned/max(1, waiting)))
 }
 

@@ -37,15 +37,20 @@ func Of(seen corral.Backlog) *Queue {
 	for _, h := range running {
 		held += h.Processors
 	}
-	var waiting []Job
-	for _, j := range seen.Waiting {
-		waiting = append(waiting, job(j))
-	}
 	// Processors that were just taken, or whose node has just failed, may count as held without counting in
 	// seen.Processors.
 	m := Machine{Processors: max(1, held, seen.Processors), Policy: Conservative}
-	q, _ := resume(m, now, running, waiting)
+	q, _ := resume(m, now, running, nil)
+	q.Enqueue(seen.Waiting)
 	return q
+}
+
+// Enqueue submits waiting jobs of a backlog in their order, and plans them. Jobs that the machine refuses are dropped.
+func (q *Queue) Enqueue(waiting []corral.QueuedJob) {
+	for _, j := range waiting {
+		q.Submit(job(j))
+	}
+	q.Advance(q.Now(), nil)
 }
 
 // job converts a job of a backlog; for planning, it is assumed to run for its requested time.

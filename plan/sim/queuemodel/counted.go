@@ -1,43 +1,31 @@
 package queuemodel
 
 import (
-	"time"
-
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
 // count returns a model that counts processors, with the reason.
 func count(seen corral.Backlog, why string) *Model {
-	m := &Model{seen: seen, queue: seen.Queue, at: seen.At, counted: queue.Of(seen), Notes: []string{why}}
+	idle := seen
+	idle.Waiting = nil
+	q := queue.Of(idle)
+	m := &Model{seen: seen, queue: seen.Queue, at: seen.At, counted: q, Notes: []string{why}}
 	cpus := map[string]int{}
 	for _, n := range seen.Nodes {
 		cpus[n.Name] = n.CPUs
 	}
-	q := m.counted
 	for _, r := range seen.Reservations {
 		n, from, to := 0, q.Now()+m.since(r.From), q.Now()+m.since(r.To)
 		for _, name := range r.Nodes {
 			n += cpus[name]
 		}
 		if to > from {
-			q.Claim(from, to, min(n, queue.Look(q).Free.Least(from, to)))
+			q.Reserve(from, to, min(n, q.Free().Least(from, to)))
 		}
 	}
-	q.Advance(q.Now(), nil)
+	q.Enqueue(seen.Waiting)
 	return m
-}
-
-// startsOf returns the planned starts of the waiting jobs of a queue, from now on.
-func startsOf(q *queue.Queue) (all []time.Duration) {
-	o := queue.Look(q)
-	for _, at := range o.Starts(o.Free) {
-		if at >= 0 {
-			at -= q.Now()
-		}
-		all = append(all, at)
-	}
-	return all
 }
 
 // Line returns a queue in which pilots can be simulated. On nodes, only the room that the plan leaves is simulated, in

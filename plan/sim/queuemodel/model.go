@@ -235,11 +235,8 @@ func (m *Model) Start(from time.Duration, p Request) (at time.Duration, ok bool)
 }
 
 // Starts returns the planned start of each waiting job, in the order of the look; it is negative for a job that never
-// starts.
+// starts. It returns nil if processors are counted.
 func (m *Model) Starts() (all []time.Duration) {
-	if q := m.counted; q != nil {
-		return startsOf(q)
-	}
 	for _, j := range m.jobs {
 		all = append(all, j.start)
 	}

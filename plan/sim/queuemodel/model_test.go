@@ -165,3 +165,19 @@ func TestCounted(t *testing.T) {
 		t.Errorf("at %s, %t, %q", at, ok, q.Notes)
 	}
 }
+
+// A queue of too many jobs for its nodes is planned by numbers of processors, with its maintenance.
+func TestHugeQueue(t *testing.T) {
+	t.Parallel()
+	b := nodes()
+	for range 30_000 {
+		b.Waiting = append(b.Waiting, corral.QueuedJob{Processors: 8, Nodes: 1, Limit: 8 * m})
+	}
+	b.Reservations = []corral.QueueReservation{{From: noon, To: noon.Add(hour), Nodes: []string{"n1", "n2"}}}
+	q := queuemodel.Of(b)
+	// 6 jobs at once during the reservation, until 64 minutes after its beginning; then 8.
+	want := (30_000-8*6+7)/8*8*minute + 8*8*minute
+	if at, ok := q.Start(0, queuemodel.Request{Hosts: 8, CPUs: 8, Walltime: hour}); !ok || at != want || len(q.Notes) != 1 {
+		t.Errorf("all cpus are free at %s, %t, want %s: %q", at, ok, want, q.Notes)
+	}
+}
