@@ -27,6 +27,9 @@ type Model struct {
 	jobs  []job // the waiting ones, in the order in which they are planned
 	ends  map[string]time.Duration
 	turns map[string][]time.Duration // :: array → when its next elements may start
+
+	early []*node       // the nodes without the jobs that wait for a time, another job or their array; nil: none do
+	first time.Duration // when the first of these may start
 }
 
 // A job is a waiting job.
@@ -96,6 +99,12 @@ func (m *Model) planAll() {
 		}
 		m.jobs[i] = job{j, m.plan(j)}
 	}
+	if len(later) > 0 {
+		m.first = slot.Forever
+		for _, n := range m.nodes {
+			m.early = append(m.early, n.clone())
+		}
+	}
 	for planned := true; len(later) > 0; {
 		rest := later[:0:0]
 		for _, i := range later {
@@ -163,9 +172,10 @@ func (m *Model) plan(j corral.QueuedJob) time.Duration {
 		slices.Sort(turn)
 		from = max(from, turn[0])
 	}
+	m.first = min(m.first, from)
 	hosts, length := max(1, j.Nodes), limit(j)
 	p := pieceOf(j, hosts)
-	start, on := m.place(cmp.Or(j.Queue, m.queue), from, length, hosts, p)
+	start, on := place(m.nodes, need{cmp.Or(j.Queue, m.queue), hosts, length, p}, from)
 	if on == nil {
 		m.ends[j.ID] = -1
 		return -1
@@ -180,13 +190,21 @@ func (m *Model) plan(j corral.QueuedJob) time.Duration {
 	return start
 }
 
+// A need is a piece of each of a number of nodes of a queue, for a time.
+type need struct {
+	queue  string // empty: any
+	hosts  int
+	length time.Duration
+	of     piece
+}
+
 // place returns the earliest instant, not before from, at which a number of nodes of a queue have room for a piece
 // each, and the nodes: those with the least free cpus, as packing does, then in their order. on is nil if there is
 // none.
-func (m *Model) place(queue string, from, length time.Duration, hosts int, p piece) (start time.Duration, on []*node) {
+func place(nodes []*node, j need, from time.Duration) (start time.Duration, on []*node) {
 	var able []*node
-	for _, n := range m.nodes {
-		if n.fits(p) && (queue == "" || len(n.queues) == 0 || slices.Contains(n.queues, queue)) {
+	for _, n := range nodes {
+		if n.fits(j.of) && (j.queue == "" || len(n.queues) == 0 || slices.Contains(n.queues, j.queue)) {
 			able = append(able, n)
 		}
 	}
@@ -195,24 +213,24 @@ func (m *Model) place(queue string, from, length time.Duration, hosts int, p pie
 		at = at[:0]
 		var ready []*node
 		for _, n := range able {
-			if t, ok := n.fit(from, length, p); ok {
+			if t, ok := n.fit(from, j.length, j.of); ok {
 				at = append(at, t)
 				if t == from {
 					ready = append(ready, n)
 				}
 			}
 		}
-		if len(ready) >= hosts {
+		if len(ready) >= j.hosts {
 			slices.SortStableFunc(ready, func(a, b *node) int {
 				return cmp.Compare(a.freeCPUs.Free(from), b.freeCPUs.Free(from))
 			})
-			return from, ready[:hosts]
+			return from, ready[:j.hosts]
 		}
-		if len(at) < hosts {
+		if len(at) < j.hosts {
 			return 0, nil
 		}
 		slices.Sort(at) // before the last of them, fewer nodes have room
-		from = at[hosts-1]
+		from = at[j.hosts-1]
 	}
 }
 
@@ -224,13 +242,26 @@ type Request struct {
 	Walltime  time.Duration
 }
 
-// Start returns when a pilot would start that is submitted now, or that is not to start before an instant. ok is false
-// if it never starts.
+// need returns the need of a pilot in the queue.
+func (m *Model) need(p Request) need {
+	return need{m.queue, max(1, p.Hosts), p.Walltime, piece{cpus: max(1, p.CPUs), memory: p.MemoryMiB}}
+}
+
+// Start returns when a pilot would start that is submitted now, or that is not to start before an instant. Jobs that
+// may not start yet do not delay a pilot that starts before they may: the site plans them only then. ok is false if the
+// pilot never starts.
 func (m *Model) Start(from time.Duration, p Request) (at time.Duration, ok bool) {
 	if m.counted != nil {
 		return m.Room().Fit(from, p.Walltime, max(1, p.Hosts)*max(1, p.CPUs))
 	}
-	at, on := m.place(m.queue, from, p.Walltime, max(1, p.Hosts), piece{cpus: max(1, p.CPUs), memory: p.MemoryMiB})
+	want := m.need(p)
+	if m.early != nil {
+		at, on := place(m.early, want, from)
+		if on != nil && at <= m.first {
+			return at, true
+		}
+	}
+	at, on := place(m.nodes, want, from)
 	return at, on != nil
 }
 

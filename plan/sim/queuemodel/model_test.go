@@ -133,6 +133,23 @@ func TestEligibility(t *testing.T) {
 	}
 }
 
+// A job that may not start yet does not delay a pilot that starts before it may, and delays a later one.
+func TestLaterJobs(t *testing.T) {
+	t.Parallel()
+	b := nodes()
+	j := whole(8, 10*m)
+	j.NotBefore = noon.Add(5 * minute)
+	b.Waiting = []corral.QueuedJob{j}
+	q := queuemodel.Of(b)
+	p := queuemodel.Request{Hosts: 8, CPUs: 8, Walltime: hour}
+	if at, ok := q.Start(0, p); !ok || at != 0 {
+		t.Errorf("a pilot of an hour starts at %s, %t", at, ok)
+	}
+	if at, ok := q.Start(6*minute, p); !ok || at != 15*minute {
+		t.Errorf("a pilot that is wanted after 6 minutes starts at %s, %t", at, ok)
+	}
+}
+
 // A quote counts the additional waits of others: a pilot of two nodes from 10 minutes on delays the job of two nodes
 // and the job of eight.
 func TestQuotes(t *testing.T) {

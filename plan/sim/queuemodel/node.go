@@ -28,6 +28,16 @@ func newNode(n corral.QueueNode) *node {
 	return v
 }
 
+// clone returns an independent copy.
+func (n *node) clone() *node {
+	c := *n
+	c.freeCPUs = n.freeCPUs.Clone()
+	if n.freeMiB != nil {
+		c.freeMiB = n.freeMiB.Clone()
+	}
+	return &c
+}
+
 // A piece is the part of one node that a job holds.
 type piece struct {
 	cpus, memory int

@@ -21,13 +21,13 @@ func (m *Model) Quote(start time.Duration, p Request, price cost.Money) (one slo
 		return one, ok
 	}
 	b := of(m.seen)
-	hold := piece{cpus: max(1, p.CPUs), memory: p.MemoryMiB}
-	at, on := b.place(m.queue, start, p.Walltime, max(1, p.Hosts), hold)
+	want := m.need(p)
+	at, on := place(b.nodes, want, start)
 	if on == nil || at != start {
 		return slot.Slot{}, false
 	}
 	for _, n := range on {
-		n.take(start, start+p.Walltime, hold)
+		n.take(start, start+p.Walltime, want.of)
 	}
 	b.planAll()
 	var work int64
