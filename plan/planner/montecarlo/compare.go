@@ -171,7 +171,6 @@ func (c *comparison) method(method baseline.Method, most int) plan.Rival {
 		s.Control, s.Every = method.Control(baseline.Setting{Pilot: shape, Most: most,
 			Requests: fewRequests + 2*len(c.m.Work.Tasks)}), method.Every
 		s.Patient = true
-		s.Patient = true
 		return s
 	}))
 }
