@@ -15,7 +15,8 @@ type Backlog struct {
 
 	// Nodes are the working nodes of the queue; empty: not known.
 	Nodes        []QueueNode        `json:"nodes,omitempty"`
-	Reservations []QueueReservation `json:"reservations,omitempty"` // of these nodes, until their ends
+	Reservations []QueueReservation `json:"reservations,omitempty"`       // of these nodes, until their ends
+	Reserved     bool               `json:"reservations_known,omitempty"` // Reservations lists all of them
 }
 
 // A QueuedJob is one job of a backlog.

@@ -42,7 +42,7 @@ func TestQueue(t *testing.T) {
 	got.At = time.Time{}
 	const m = corral.Seconds(time.Minute)
 	begin := time.Unix(1795007200, 0).UTC()
-	want := corral.Backlog{Queue: "long", Processors: 16, Hidden: 2, Ineligible: 3,
+	want := corral.Backlog{Queue: "long", Processors: 16, Hidden: 2, Ineligible: 3, Reserved: true,
 		Running: []corral.QueuedJob{
 			{ID: "7", Queue: "long", Processors: 8, Limit: corral.Seconds(24 * time.Hour), Elapsed: corral.Seconds(123 * time.Second),
 				StartsAt: time.Unix(1795000000, 0).UTC(), Nodes: 2, Whole: true, MemoryMiB: 100, On: []string{"n1", "n2"}},
@@ -136,6 +136,7 @@ func TestNodesAndReservations(t *testing.T) {
 	want := corral.Backlog{At: got.At,
 		Nodes: []corral.QueueNode{{Name: "n1", CPUs: 8, MemoryMiB: 4000, Held: 2, Queues: []string{"a", "b"}},
 			{Name: "n3", CPUs: 8, MemoryMiB: 4000, Queues: []string{"a"}}},
+		Reserved: true,
 		Reservations: []corral.QueueReservation{{Name: "m", From: from, To: to, Nodes: []string{"n1", "n3"}, Maintenance: true},
 			{Name: "r", From: from, To: to, Nodes: []string{"n3"}}}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -28,7 +28,7 @@ func addNodesAndReservations(said survey.Sections, q *corral.Backlog) {
 	if err == nil {
 		err = addReservations(q, out)
 	}
-	if err != nil {
+	if q.Reserved = err == nil; err != nil {
 		q.Notes = append(q.Notes, fmt.Sprintf("reservations and maintenance are not known: %s", err))
 	}
 }

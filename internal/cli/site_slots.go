@@ -33,8 +33,8 @@ func (v slotVerbs) readQueue(c *cli.Context, cl *api.Client, ref string) (*queue
 	for _, j := range b.Running {
 		held += j.Processors
 	}
-	v.say("%s, queue %s: %d of %s in use; in line: %s; not counted: %s that are held or wait for a limit", ref, b.Queue,
-		held, plural(b.Processors, "cpu"), plural(len(b.Waiting), "job"), plural(b.Ineligible, "job"))
+	v.say("%s, queue %s: %d of %s in use; in line: %s; not counted, because held or waiting for a limit: %s", ref,
+		b.Queue, held, plural(b.Processors, "cpu"), plural(len(b.Waiting), "job"), plural(b.Ineligible, "job"))
 	if b.Hidden > 0 {
 		v.say("%s in use by hidden jobs, for an unknown time", plural(b.Hidden, "cpu"))
 	}
@@ -165,7 +165,7 @@ func (v siteVerbs) priceCommand() *cli.Command {
 					"running jobs or reservations hold too many cpus at that time: leave out --start to list times")
 			}
 			all = []slot.Slot{one}
-		} else if all = q.Quotes(from, pilot, hourPrice, maxQuotes(q.Waiting())); len(all) == 0 {
+		} else if all = q.Quotes(from, pilot, hourPrice, maxQuotes(q.Nodes(), q.Waiting())); len(all) == 0 {
 			return corral.Errorf(corral.Unsatisfiable, "the queue never has %d cpus for %s", hosts*cpus, length)
 		}
 		return quoteTable.list(v.printer, quotes(all, now))
@@ -178,11 +178,11 @@ func (v siteVerbs) priceCommand() *cli.Command {
 	)
 }
 
-// maxQuotes returns the maximum number of starts to price for a number of waiting jobs, because each of them requires a
-// plan of the whole queue.
-func maxQuotes(waiting int) int {
-	const most, fewest, planned = 50, 5, 50_000
-	return max(fewest, min(most, planned/max(1, waiting)))
+// maxQuotes returns the maximum number of starts to price, because each of them requires a plan of all waiting jobs on
+// all nodes.
+func maxQuotes(nodes, waiting int) int {
+	const most, fewest, planned = 50, 5, 400_000
+	return max(fewest, min(most, planned/max(1, nodes*waiting)))
 }
 
 // quotes returns a quote for each slot: its start, both as clock time and relative to now, and its costs in the pilot's

@@ -23,9 +23,9 @@ func Most(types []corral.NodeType, each corral.Resources) (most int) {
 	return most
 }
 
-// Room returns the most of one type of node that is left for a host that the needs fit on, or false if none has room:
-// of each type that they fit on, the smallest share of its memory and GPUs for its part of the cpus. Hosts of such a
-// share fill the nodes of all these types.
+// Room returns the largest host of a number of cpus that fits on every type of node on which the needs fit, with its
+// share of the memory and the GPUs of a node, and at least what is needed; ok is false if they fit on no node. Hosts of
+// such a share fill the nodes of all these types. Its disk is that of the whole node, because disk is not requested.
 func Room(types []corral.NodeType, cpus int, needs corral.Resources) (share corral.Resources, ok bool) {
 	needs.CPUs = max(needs.CPUs, cpus)
 	share = corral.Resources{CPUs: cpus, MemoryMiB: corral.Unlimited, GPUs: corral.Unlimited, DiskMiB: corral.Unlimited}
@@ -52,7 +52,14 @@ func part(n, cpus, of int) int {
 
 // Fit reports whether it finds a packing of hosts on nodes.
 func Fit(types []corral.NodeType, hosts []Hosts) bool {
-	return newPacking(types).all(sorted(hosts))
+	all, few := sorted(hosts), 0
+	for _, h := range all {
+		few += h.Count
+	}
+	if newPacking(types).all(all) {
+		return true
+	}
+	return few <= exactHosts && !Exceeds(types, hosts) && newSearch(types, all, few).place(0, 0)
 }
 
 // Exceeds reports whether a bound proves that hosts do not fit on nodes: they need more of a component than all nodes
@@ -89,10 +96,10 @@ func Exceeds(types []corral.NodeType, hosts []Hosts) bool {
 	return false
 }
 
-// known returns a host without its unknown components.
+// known returns what a host requests: neither unknown components nor disk.
 func known(r corral.Resources) corral.Resources {
 	for _, n := range []*int{&r.CPUs, &r.MemoryMiB, &r.GPUs, &r.DiskMiB} {
-		if *n >= corral.Unlimited {
+		if *n >= corral.Unlimited || n == &r.DiskMiB {
 			*n = 0
 		}
 	}
@@ -176,21 +183,11 @@ func (p *packing) put(g group) {
 	*p = append(*p, g)
 }
 
-// exactHosts is the maximum number of hosts for which all packings are tried.
-const exactHosts = 12
-
 // all places all hosts, and reports whether it succeeded.
 func (p *packing) all(hosts []Hosts) bool {
-	few := 0
 	for _, h := range hosts {
-		few += h.Count
-	}
-	tight := packing(slices.Clone(*p))
-	for i, h := range hosts {
-		if !tight.place(h) {
-			return few <= exactHosts && p.search(hosts)
-		} else if i+1 == len(hosts) {
-			*p = tight
+		if !p.place(h) {
+			return false
 		}
 	}
 	return true
@@ -252,27 +249,4 @@ func spare(free, each corral.Resources) (sum float64) {
 		}
 	}
 	return sum
-}
-
-// search tries all packings, the largest hosts first. Equal nodes are tried once.
-func (p *packing) search(hosts []Hosts) bool {
-	if len(hosts) == 0 {
-		return true
-	}
-	h, rest := hosts[0], slices.Clone(hosts)
-	if rest[0].Count--; rest[0].Count == 0 {
-		rest = rest[1:]
-	}
-	for i, g := range *p {
-		if g.count == 0 || capacity(g.free, g.whole, h.Each) == 0 {
-			continue
-		}
-		next := packing(slices.Clone(*p))
-		next[i].count--
-		next.put(g.after(1, 1, h.Each))
-		if next.search(rest) {
-			return true
-		}
-	}
-	return false
 }

@@ -165,3 +165,21 @@ func TestTally(t *testing.T) {
 		}
 	})
 }
+
+// A search among nodes that are almost equal ends.
+func TestSearchEnds(t *testing.T) {
+	t.Parallel()
+	var types []corral.NodeType
+	for i := range 12 {
+		types = append(types, node(1, 16, 64_000+i, 0))
+	}
+	hosts := []nodes.Hosts{{11, host(12, 10, 0)}, {1, host(8, 64_020, 0)}}
+	if nodes.Fit(types, hosts) {
+		t.Error("a host fits on nodes that are all too small for it")
+	}
+	hosts[1].Each.MemoryMiB = 63_995 // beside no other host
+	types = types[:11]
+	if nodes.Fit(types, hosts) {
+		t.Error("twelve hosts fit on eleven nodes")
+	}
+}

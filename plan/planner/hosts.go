@@ -157,10 +157,7 @@ func (p *planning) hostSizes() []int {
 
 // sizes returns the numbers of cpus per host to try for tasks with the given needs.
 func (p *planning) sizes(needs []corral.Resources) []int {
-	need := 1
-	for _, n := range needs {
-		need = max(need, n.CPUs)
-	}
+	need := mostCPUs(needs)
 	sizes := []int{need}
 	for _, s := range p.Sites {
 		sizes = append(sizes, max(need, min(s.Host.CPUs, p.most)))

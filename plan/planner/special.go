@@ -40,34 +40,56 @@ func (p *planning) split() (s split, ok bool) {
 		if rest = slices.DeleteFunc(slices.Clone(rest), gpus); len(rest) == 0 {
 			rest = p.tasks.needs // all need some
 		} else {
-			s.special = append(s.special, p.special(gpus, corral.Resources{GPUs: 1}))
+			s.special = append(s.special, p.specials(gpus, corral.Resources{GPUs: 1})...)
 		}
 	}
 	s.ordinary = rest
 	if from := p.muchMemory(rest); from > 0 {
 		much := func(n corral.Resources) bool { return n.MemoryMiB >= from }
 		s.ordinary = slices.DeleteFunc(slices.Clone(rest), much)
-		s.special = append(s.special, p.special(func(n corral.Resources) bool {
+		s.special = append(s.special, p.specials(func(n corral.Resources) bool {
 			return much(n) && slices.Contains(rest, n)
-		}, corral.Resources{MemoryMiB: from}))
+		}, corral.Resources{MemoryMiB: from})...)
 	}
 	return s, len(s.special) > 0
 }
 
-// special returns the tasks with certain needs.
-func (p *planning) special(of func(corral.Resources) bool, least corral.Resources) special {
-	s := special{least: least}
+// specials returns the tasks with certain needs: together, as far as a host of some site has room for each of them.
+func (p *planning) specials(of func(corral.Resources) bool, least corral.Resources) (all []special) {
 	for _, n := range p.tasks.needs {
-		if of(n) {
-			s.needs = append(s.needs, n)
+		if !of(n) {
+			continue
+		}
+		k := slices.IndexFunc(all, func(s special) bool { return p.hasHost(append(slices.Clone(s.needs), n)) })
+		if k < 0 {
+			k, all = len(all), append(all, special{least: least})
+		}
+		all[k].needs = append(all[k].needs, n)
+	}
+	for k := range all {
+		for _, c := range p.tasks.class {
+			if slices.Contains(all[k].needs, p.tasks.needs[c]) {
+				all[k].tasks++
+			}
 		}
 	}
-	for _, c := range p.tasks.class {
-		if of(p.tasks.needs[c]) {
-			s.tasks++
-		}
+	return all
+}
+
+// hasHost reports whether some site has hosts on which each of the needs fits.
+func (p *planning) hasHost(needs []corral.Resources) bool {
+	return slices.ContainsFunc(p.Sites, func(s plan.Site) bool {
+		_, ok := hostOn(&s, mostCPUs(needs), needs)
+		return ok
+	})
+}
+
+func mostCPUs(needs []corral.Resources) int {
+	cpus := 1
+	for _, n := range needs {
+		cpus = max(cpus, n.CPUs)
 	}
-	return s
+	return cpus
 }
 
 // muchMemory returns the memory from which needs are special, above the largest gap between two, or 0 if there is no
@@ -120,8 +142,12 @@ const fewCounts = 30_000
 // specialHosts returns the choices of special hosts: for the specials in turn at the site that is cheapest, or soonest,
 // and one, a few, or as many as may be of use.
 func (p *planning) specialHosts(s split) (all []candidate) {
+	steps := []float64{0, 0.5, 1}
+	if len(p.Work.Tasks) > manySizes { // each candidate takes a second or more
+		steps = []float64{1}
+	}
 	for _, by := range []func(share) float64{price, func(s share) float64 { return wait(s).Seconds() }} {
-		for _, step := range []float64{0, 0.5, 1} {
+		for _, step := range steps {
 			var c candidate
 			for _, sp := range s.special {
 				if host, ok := p.specialHost(sp, by); ok {
@@ -140,12 +166,8 @@ func (p *planning) specialHosts(s split) (all []candidate) {
 
 // specialHost returns the hosts for special tasks at the site that is best by a figure.
 func (p *planning) specialHost(sp special, by func(share) float64) (best share, ok bool) {
-	cpus := 1
-	for _, n := range sp.needs {
-		cpus = max(cpus, n.CPUs)
-	}
 	for i := range p.Sites {
-		s, fits := p.shareOf(&p.Sites[i], cpus, sp.needs)
+		s, fits := p.shareOf(&p.Sites[i], mostCPUs(sp.needs), sp.needs)
 		if !fits || !p.longEnough(&p.Sites[i], sp) {
 			continue
 		}

@@ -168,3 +168,35 @@ func TestMixedPlansAreValid(t *testing.T) {
 		t.Errorf("only %d plans were made", made)
 	}
 }
+
+// Special tasks that no single node has room for get hosts of several kinds.
+func TestSpecialTasksOfSeveralKinds(t *testing.T) {
+	t.Parallel()
+	site := cluster("mixed", ofNodes(4, 16, 64_000, 0), ofNodes(1, 16, 64_000, 4), ofNodes(1, 16, 512_000, 1))
+	needs := []corral.Resources{{CPUs: 1, MemoryMiB: 1000, GPUs: 4}, {CPUs: 1, MemoryMiB: 400_000, GPUs: 1}}
+	work := bag(40, func(i int) corral.Resources {
+		if i < len(needs) {
+			return needs[i]
+		}
+		return corral.Resources{CPUs: 1, MemoryMiB: 1000}
+	})
+	problem := plan.Problem{Work: work, Sites: []plan.Site{site}}
+	pl, err := planner.Make(problem, plan.Goal{Objective: plan.Makespan}, planner.Options{})
+	if err != nil || !pl.Feasible {
+		t.Errorf("Make() = %v, %q; want a plan", err, pl.Reasons)
+	}
+}
+
+// The local disk of a node, which is not requested, does not limit how many hosts are on it.
+func TestDiskIsNotRequested(t *testing.T) {
+	t.Parallel()
+	site := cluster("disks", ofNodes(2, 16, 64_000, 0))
+	site.Nodes[0].DiskMiB, site.Host.DiskMiB = 400_000, 400_000
+	problem := plan.Problem{Work: bag(64, func(int) corral.Resources {
+		return corral.Resources{CPUs: 1, MemoryMiB: 100, DiskMiB: 100}
+	}), Sites: []plan.Site{site}}
+	pl, err := planner.Make(problem, plan.Goal{Objective: plan.Makespan}, planner.Options{Shape: 4})
+	if err != nil || !pl.Feasible || pl.PeakCPUs != 32 {
+		t.Errorf("Make() = %v, %d cpus, %q; want 32 cpus", err, pl.PeakCPUs, pl.Reasons)
+	}
+}

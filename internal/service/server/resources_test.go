@@ -179,21 +179,23 @@ func TestHostsOfTheMachineSumToIt(t *testing.T) {
 	for _, tt := range []struct {
 		hosts, cpus, memory int
 		refused             string
+		kind                corral.Kind
 	}{
-		{machine.CPUs + 1, 1, 0, "hosts"},
-		{machine.CPUs/2 + 1, 2, 0, "hosts"},
-		{2, 1, machine.MemoryMiB/2 + 1, "memory_mib"},
-		{2, machine.CPUs / 4, 0, ""},
-		{1, machine.CPUs, 0, "cpus"},
-		{1, 1, machine.MemoryMiB/2 + 1, "memory_mib"},
-		{1, machine.CPUs / 4, 1024, ""},
-		{machine.CPUs / 4, 1, 0, ""},
-		{1, 1, 1, "cpus"},
+		{machine.CPUs + 1, 1, 0, "hosts", corral.Unsatisfiable},
+		{machine.CPUs/2 + 1, 2, 0, "hosts", corral.Unsatisfiable},
+		{2, 1, machine.MemoryMiB/2 + 1, "memory_mib", corral.Unsatisfiable},
+		{2, machine.CPUs / 4, 0, "", ""},
+		{1, machine.CPUs, 0, "cpus", corral.Conflict},
+		{1, 1, machine.MemoryMiB/2 + 1, "memory_mib", corral.Conflict},
+		{1, machine.CPUs / 4, 1024, "", ""},
+		{machine.CPUs / 4, 1, 0, "", ""},
+		{1, 1, 1, "cpus", corral.Conflict},
 	} {
 		in := small()
 		in.Hosts, in.CPUs, in.MemoryMiB = tt.hosts, tt.cpus, tt.memory
 		g, err := f.CreateGlidein(t.Context(), in, "")
-		if corral.KindOf(err) == corral.Unsatisfiable != (tt.refused != "") || err != nil && !strings.Contains(err.Error(), tt.refused) {
+		if err == nil != (tt.refused == "") || err != nil &&
+			(corral.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.refused)) {
 			t.Errorf("%+v: %v", tt, err)
 		}
 		want := tt.memory

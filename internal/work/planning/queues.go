@@ -61,7 +61,7 @@ func (d *Desk) question(ctx context.Context, p plan.Problem, in *api.NewPlan, fa
 		q.Model, in.Algorithm = m, withoutQueues(in.Algorithm, usual)
 		if in.Hedge && !in.GivesWaits() { // only second pilots use the queues
 			rooms := m
-			rooms.Sites = slices.Clone(m.Sites)
+			rooms.Sites, rooms.Queues = slices.Clone(m.Sites), montecarlo.Queues{}
 			said, err = d.addQueues(ctx, &rooms, facts)
 			q.Queued = rooms.Sites
 		}

@@ -38,7 +38,7 @@ func closedFor(from, to time.Time, margin time.Duration, now time.Time) plan.Spa
 }
 
 // ClosedNow returns the periods, like those that the last survey of a site found, in which all nodes of a queue are
-// reserved, as a look at the queue shows them now. ok is false if the look does not show nodes.
+// reserved, as a look at the queue shows them now. ok is false if the look does not show nodes and reservations.
 func ClosedNow(b corral.Backlog, margin time.Duration) (all []plan.Span, ok bool) {
 	own := map[string]bool{}
 	for _, n := range b.Nodes {
@@ -51,7 +51,7 @@ func ClosedNow(b corral.Backlog, margin time.Duration) (all []plan.Span, ok bool
 			all = append(all, closedFor(r.From, r.To, margin, b.At))
 		}
 	}
-	return all, len(own) > 0
+	return all, len(own) > 0 && b.Reserved
 }
 
 // covers reports whether names include all nodes.

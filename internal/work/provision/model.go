@@ -163,8 +163,12 @@ func (f Facts) model(q corral.SiteQueue) plan.Site {
 	}
 	if f.Site.System().Queueless { // all hosts are this one machine, where jobs wait in no queue
 		s.CPUs, s.Hosts = max(0, q.CPUs-f.Held.CPUs), q.CPUs
+		memory := plan.Unlimited
+		if q.MemoryMiB > 0 {
+			memory = max(1, q.MemoryMiB-f.Held.MemoryMiB)
+		}
 		s.Nodes = []corral.NodeType{{Count: 1, Resources: corral.Resources{CPUs: s.CPUs, GPUs: s.Host.GPUs,
-			MemoryMiB: max(1, request.OrUnlimited(q.MemoryMiB)-f.Held.MemoryMiB), DiskMiB: plan.Unlimited}}}
+			MemoryMiB: memory, DiskMiB: plan.Unlimited}}}
 	}
 	if most := f.Site.Limits.MaxQueued; most > 0 { // the limit applies only to waiting attempts
 		s.Pilots = min(s.Pilots, max(0, most-f.Load.Queued))

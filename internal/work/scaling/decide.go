@@ -128,9 +128,10 @@ func (f *filled) add(g filled) { f.jobs, f.guessed = f.jobs+g.jobs, f.guessed+g.
 // come, and returns their number. It does so only for that long, because the present workers may be busy for longer,
 // and only if all jobs have an estimate and fit a worker.
 func (v *View) soon(waiting []matching.Class) (jobs int) {
-	var work, cpus time.Duration
+	var work float64 // in cpu-seconds, which may exceed a Duration
+	cpus := 0
 	for _, w := range v.Whole {
-		cpus += time.Duration(w.Free.CPUs)
+		cpus += w.Free.CPUs
 	}
 	first := time.Duration(math.MaxInt64)
 	for _, s := range v.Sites {
@@ -138,15 +139,18 @@ func (v *View) soon(waiting []matching.Class) (jobs int) {
 			first = min(first, s.StartUp)
 		}
 	}
+	if first == math.MaxInt64 { // no site is open, which is the reason to report
+		return 0
+	}
 	for _, w := range waiting {
 		fits := func(r Room) bool { return w.Needs.Time <= r.Left && w.Needs.FitIn(r.Free) }
 		if w.Jobs > 0 && (w.Needs.Time <= 0 || !slices.ContainsFunc(v.Whole, fits)) {
 			return 0
 		}
-		work += time.Duration(w.Jobs*w.Needs.CPUs) * w.Needs.Time
+		work += float64(w.Jobs) * float64(w.Needs.CPUs) * w.Needs.Time.Seconds()
 		jobs += w.Jobs
 	}
-	if cpus == 0 || v.Waited >= first || work/cpus >= first {
+	if cpus == 0 || v.Waited >= first || work/float64(cpus) >= first.Seconds() {
 		return 0
 	}
 	for i := range waiting {

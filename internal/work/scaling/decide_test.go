@@ -241,10 +241,24 @@ func TestShortQueuesAreLeftToPresentWorkers(t *testing.T) {
 		"no workers":           {func(v *View) { v.Whole = nil }, 3},
 		"a quicker site":       {func(v *View) { v.Sites[1].StartUp = time.Second }, 3},
 		"that one is closed":   {func(v *View) { v.Sites[1].StartUp, v.Sites[1].Closed = time.Second, "is gone" }, 0},
+		"years of work":        {func(v *View) { v.Waiting[0].Jobs, v.Waiting[0].Needs.Time = 1<<30, 30*time.Minute }, 3},
 	} {
 		d := Decide(now, scaled(), short(tt.edit))
 		if len(d.Asks) != tt.asks || (tt.asks == 0) != strings.Contains(d.Report, "6 of these are left to the workers") {
 			t.Errorf("%s: %d workers, want %d: %s", name, len(d.Asks), tt.asks, d.Report)
 		}
+	}
+}
+
+// If no site is open, that is the reason why no worker is requested.
+func TestShortQueuesAtClosedSites(t *testing.T) {
+	t.Parallel()
+	v := view(6)
+	v.Whole, v.Held = []Room{room(2)}, 2
+	for i := range v.Sites {
+		v.Sites[i].StartUp, v.Sites[i].Closed = time.Hour, "is gone"
+	}
+	if d := Decide(now, scaled(), v); len(d.Asks) > 0 || !strings.Contains(d.Report, "site near is gone; site far is gone") {
+		t.Errorf("%+v", d)
 	}
 }

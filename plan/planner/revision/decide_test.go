@@ -43,7 +43,7 @@ func onePilot(number int, phase revision.Phase) revision.Pilot {
 		Pilot: plan.Pilot{Site: "hpc", Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(2 * time.Hour)}}}
 }
 
-// TestAssumedEstimates: the first measurement replaces an assumed estimate, and and any other one by the mean of both.
+// TestAssumedEstimates: the first measurement replaces an assumed estimate, and is averaged with any other one.
 func TestAssumedEstimates(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -96,5 +96,8 @@ func thinned(all []time.Duration, most int) []time.Duration {
 	return all
 }
 
+// Nodes returns the number of nodes on which the queue is planned; 1 if processors are counted.
+func (m *Model) Nodes() int { return max(1, len(m.nodes)) }
+
 // Waiting returns the number of waiting jobs.
 func (m *Model) Waiting() int { return len(m.seen.Waiting) }
