@@ -151,8 +151,9 @@ func (x *Execution) finish(o *Outcome, at Msec) (over []int64) {
 	if u.job != nil {
 		u.job.heard(at)
 	}
+	limit := x.units.limit(o)
 	over = x.jobs.leave(i, nil)
-	x.measure(o, worker)
+	x.measure(o, worker, limit)
 	if x.plan.Open && x.units.cancelled(i) { // regardless of how it ended
 		x.withdraw(i, true)
 		return over

@@ -54,8 +54,9 @@ func (us *units) estimate(i int32) time.Duration {
 	return max(us.plan.Tasks[i].Estimate, us.extra(i).longest)
 }
 
-// measure records how the current attempt at a task ended and the resources that it used.
-func (x *Execution) measure(o *Outcome, worker int32) {
+// measure records how the current attempt at a task ended and the resources that it used. Its job had this limit of
+// memory, see limit.
+func (x *Execution) measure(o *Outcome, worker int32, limit int) {
 	i := o.Task
 	u := x.units.at(i)
 	u.started, u.ended, u.cpu, u.rssKiB = o.Started, o.Ended, o.CPU, o.RSSKiB
@@ -66,7 +67,7 @@ func (x *Execution) measure(o *Outcome, worker int32) {
 	switch {
 	case o.Cause == OverMemory:
 		x.tally.overMemory++
-		x.units.exceed(o)
+		x.units.exceed(o, limit)
 	case o.Status == Done:
 		x.units.suffice(o)
 	}

@@ -58,12 +58,24 @@ func (us *units) memory(i int32) int {
 	return t.MemoryMiB
 }
 
-// exceed records that a task was killed for its memory. It used at least its limit, if its usage is known.
-func (us *units) exceed(o *Outcome) {
+// limit returns the memory that an attempt could use, in MiB: that of its job. It is 0 if that is a share of the
+// worker, and if the attempt is not part of a job that a worker has, because the job was returned.
+func (us *units) limit(o *Outcome) int {
+	if j := us.at(o.Task).job; j != nil && j.seq == o.Seq && j.worker != 0 {
+		return j.need.of.MemoryMiB
+	}
+	return 0
+}
+
+// exceed records that a task was killed for its memory. It used at least the limit of its job, and what was measured:
+// HTCondor does not report what such a task used. Other tasks of its kind may have been killed at the same time, so
+// what it would get now is not what it used.
+func (us *units) exceed(o *Outcome, limit int) {
 	i := o.Task
-	had := max(us.plan.Tasks[i].MemoryMiB, us.extra(i).exceeded, int(min(max(0, o.RSSKiB)>>10, mostMemoryMiB)))
-	if o.RSSKiB <= 0 {
-		had = min(max(had, us.memory(i)), mostMemoryMiB)
+	measured := int(min(max(0, o.RSSKiB)>>10, mostMemoryMiB))
+	had := min(max(us.plan.Tasks[i].MemoryMiB, us.extra(i).exceeded, measured, limit), mostMemoryMiB)
+	if had == 0 {
+		return // of an unknown share of its worker
 	}
 	s := us.sizing(i)
 	s.sizes.Killed(had, us.raised(i))

@@ -73,6 +73,7 @@ type transcript struct {
 	offer   execution.Offer
 	journal []execution.Record
 	parts   map[int64][]execution.Part // of released jobs
+	more    map[int64]int              // :: released job → its memory, if it is more than the workflow requests
 
 	categories map[string]int   // :: name → its number in rules
 	workers    map[int64]string // :: job → the worker to which it was last assigned
@@ -97,7 +98,7 @@ func (r *transcript) play(t *testing.T, d *datadriven.TestData) {
 		d.ScanArgs(t, "job", &seq)
 		d.ScanArgs(t, "to", &worker)
 		r.workers[seq] = worker
-		r.apply(execution.Record{Assigned: &execution.Assignment{Seq: seq, Worker: worker, Parts: r.parts[seq]}})
+		r.apply(execution.Record{Assigned: &execution.Assignment{Seq: seq, Worker: worker, Parts: r.parts[seq], More: r.more[seq]}})
 	case "finish":
 		r.finish(t, d)
 	case "return":
@@ -182,6 +183,7 @@ func (r *transcript) chosen(t *testing.T, d *datadriven.TestData) []int32 {
 
 func (r *transcript) begin(t *testing.T, d *datadriven.TestData) {
 	r.index, r.parts, r.workers = map[string]int{}, map[int64][]execution.Part{}, map[int64]string{}
+	r.more = map[int64]int{}
 	var groups int
 	d.MaybeScanArgs(t, "groups", &groups)
 	d.MaybeScanArgs(t, "losses", &r.spec.Losses)
@@ -377,6 +379,9 @@ func (r *transcript) release() {
 	table := tabwriter.NewWriter(&r.out, 0, 0, 2, ' ', 0)
 	for _, j := range r.x.Release(r.clock, r.offer) {
 		r.parts[j.Seq] = nil
+		if j.More {
+			r.more[j.Seq] = j.MemoryMiB
+		}
 		for _, task := range j.Tasks {
 			part := execution.Part{Task: int32(task.Index), Attempt: int32(task.Attempt)}
 			r.parts[j.Seq] = append(r.parts[j.Seq], part)
