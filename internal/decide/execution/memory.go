@@ -7,10 +7,48 @@ import (
 // mostMemoryMiB exceeds the memory of any machine, and can be doubled without overflow.
 const mostMemoryMiB = 1 << 40
 
-// A sizing holds what is known about the memory of one kind of task, see kindOf.
+// A sizing holds what is known about the memory of one kind of task, see kindOf. It derives next and starts from sizes
+// only after these have changed, because both are read for every waiting job.
 type sizing struct {
 	sizes  profile.Sizes
-	lowest int // the lowest limit that a task exceeded; 0: none has
+	lowest int         // the lowest limit that a task exceeded; 0: none has
+	next   int         // sizes.Next, once a task has exceeded a limit
+	starts map[int]int // :: least memory → sizes.Start
+}
+
+// mostStarts is the number of different requests within a kind up to which their first sizes are compared. With more,
+// each end of a task counts as a change.
+const mostStarts = 16
+
+// start returns the first size of the kind's tasks that get at least the given memory.
+func (s *sizing) start(least int) int {
+	size, known := s.starts[least]
+	if !known {
+		if s.starts == nil {
+			s.starts = map[int]int{}
+		}
+		size = s.sizes.Start(least)
+		s.starts[least] = size
+	}
+	return size
+}
+
+// update computes the sizes of tasks again, and reports whether those that tasks have got may have changed.
+func (s *sizing) update() (changed bool) {
+	if s.lowest == 0 {
+		return false
+	}
+	next := s.sizes.Next()
+	changed, s.next = next != s.next, next
+	if len(s.starts) > mostStarts {
+		clear(s.starts)
+		return true
+	}
+	for least, was := range s.starts {
+		s.starts[least] = s.sizes.Start(least)
+		changed = changed || s.starts[least] != was
+	}
+	return changed
 }
 
 // kindOf returns the key of a task's sizing. Tasks that request no memory have one of their own: they have a share of
@@ -44,7 +82,7 @@ func (us *units) memory(i int32) int {
 	case exceeded > 0 && s == nil: // a kind of its own
 		return max(t.MemoryMiB, 2*exceeded)
 	case exceeded > 0:
-		return max(t.MemoryMiB, s.sizes.Next())
+		return max(t.MemoryMiB, s.next)
 	case s == nil || s.lowest == 0:
 		return t.MemoryMiB
 	}
@@ -52,7 +90,7 @@ func (us *units) memory(i int32) int {
 	if least == 0 {
 		least = s.lowest
 	}
-	if start := s.sizes.Start(least); start > least {
+	if start := s.start(least); start > least {
 		return start
 	}
 	return t.MemoryMiB
@@ -80,10 +118,11 @@ func (us *units) exceed(o *Outcome, limit int) {
 	s := us.sizing(i)
 	s.sizes.Killed(had, us.raised(i))
 	us.grant(i).exceeded = had
-	if s.lowest == 0 || had < s.lowest {
+	lower := s.lowest == 0 || had < s.lowest
+	if lower {
 		s.lowest = had
 	}
-	us.resized = true
+	us.resized = s.update() || lower || us.resized
 }
 
 // suffice records the memory of a task that is done. If it was killed before, it needed more than its limit then,
@@ -96,7 +135,7 @@ func (us *units) suffice(o *Outcome) {
 	}
 	s := us.sizing(o.Task)
 	s.sizes.Ended(max(used, exceeded+1), exceeded > 0)
-	us.resized = us.resized || s.lowest > 0
+	us.resized = s.update() || us.resized
 }
 
 // raised reports whether a task was killed for its memory.
@@ -154,7 +193,7 @@ func Learned(x *Execution) map[int32]int {
 	all := map[int32]int{}
 	for key, s := range x.units.sizings {
 		if kind := max(key, -key); s.lowest > 0 {
-			if start := s.sizes.Start(s.lowest); start > s.lowest {
+			if start := s.start(s.lowest); start > s.lowest {
 				all[kind] = max(all[kind], start)
 			}
 		}

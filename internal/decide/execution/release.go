@@ -182,7 +182,7 @@ func (x *Execution) mayFollow(i int32, before map[int32]bool) bool {
 // for their memory.
 func Misfits(x *Execution, offer Offer) (seqs []int64, slack time.Duration) {
 	slack = math.MaxInt64
-	sized := len(Learned(x)) > 0 || x.units.resized
+	sized := x.tally.overMemory > 0
 	x.units.resized = false
 	if len(offer.Capacities) == 0 || !x.plan.clustered() && !sized {
 		return nil, slack

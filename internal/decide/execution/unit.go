@@ -72,7 +72,7 @@ type units struct {
 	failed   []int             // tasks in StateFailed, in the order of their failures
 	reopened bool              // some tasks in failed have left the state since
 	sizings  map[int32]*sizing // :: kind, see kindOf → what is known about its memory
-	resized  bool              // the first sizes of some kind may have changed since Misfits was called
+	resized  bool              // the sizes of some kind may have changed since Misfits was called
 }
 
 // newUnits returns units whose tasks wait for their parents.
