@@ -129,7 +129,7 @@ type RunReport struct {
 }
 
 // LearnedMemory is the memory with which tasks of a transformation begin, in this run and in later runs of the
-// workflow, unless the workflow requests more.
+// workflow, if the workflow requests memory, but less.
 type LearnedMemory struct {
 	Transformation string `json:"transformation"`
 	MemoryMiB      int    `json:"memory_mib"`

@@ -188,13 +188,14 @@ func (x *Execution) misfits(j *job, offer Offer) bool {
 func Resized(x *Execution) bool { return x.units.resized }
 
 // Learned returns the memory, in MiB, with which tasks of a kind begin because some of them were killed for their
-// memory, by kind. It leaves out kinds whose tasks begin with the same memory nevertheless, because few needed more.
+// memory, by kind. It leaves out kinds whose tasks begin with the same memory nevertheless, because few needed more,
+// and tasks that request no memory: elsewhere, their share of a worker may be more than what they learned here.
 func Learned(x *Execution) map[int32]int {
 	all := map[int32]int{}
-	for key, s := range x.units.sizings {
-		if kind := max(key, -key); s.lowest > 0 {
+	for kind, s := range x.units.sizings {
+		if kind > 0 && s.lowest > 0 {
 			if start := s.start(s.lowest); start > s.lowest {
-				all[kind] = max(all[kind], start)
+				all[kind] = start
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -33,19 +34,22 @@ func (b *bench) used(t *testing.T, j execution.Job, mib int64, cause execution.C
 	}
 }
 
-// TestRunsLearnMemory: once a task was killed for its memory, the next ones of its kind begin with what it then needed,
-// rounded up: in its run, in later runs of the workflow and in plans, but not in another workflow.
-func TestRunsLearnMemory(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	f.readySite(t)
-	in := api.NewRun{Workflow: fan(2, 1), WorkflowName: "fan.json", Options: corral.RunOptions{Retries: 1}}
+// requesting returns the document of fan whose tasks request memory.
+func requesting(n int, mib int64) []byte {
+	return []byte(strings.ReplaceAll(string(fan(n, 1)), `"runtimeInSeconds"`,
+		fmt.Sprintf(`"memoryInBytes": %d, "runtimeInSeconds"`, mib<<20)))
+}
+
+// taught creates a run whose three tasks request 100 MiB and use 300 MiB, and ends it.
+func taught(t *testing.T, f *fixture) (api.NewRun, corral.Run) {
+	t.Helper()
+	in := api.NewRun{Workflow: requesting(2, 100), WorkflowName: "fan.json", Options: corral.RunOptions{Retries: 1}}
 	first := must(f.CreateRun(t.Context(), in, ""))(t)
 	for _, c := range []struct {
 		memory int // of the job
 		used   int64
 		cause  execution.Cause
-	}{{0, 200, execution.OverMemory}, {400, 300, ""}, {305, 290, ""}, {305, 290, ""}} {
+	}{{100, 200, execution.OverMemory}, {400, 300, ""}, {305, 290, ""}, {305, 290, ""}} {
 		job := <-f.bench.submitted
 		if job.MemoryMiB != c.memory {
 			t.Errorf("task %s.%d gets %d MiB, want %d", job.Tasks[0].ID, job.Tasks[0].Attempt, job.MemoryMiB, c.memory)
@@ -56,9 +60,27 @@ func TestRunsLearnMemory(t *testing.T) {
 	if diff := cmp.Diff([]corral.LearnedMemory{{Transformation: "t", MemoryMiB: 305}}, first.Report.LearnedMemory); diff != "" {
 		t.Errorf("the first run (-want +got):\n%s", diff)
 	}
+	return in, first
+}
+
+// begins creates a run and returns the memory of its first job.
+func begins(t *testing.T, f *fixture, in api.NewRun) int {
+	t.Helper()
+	must(f.CreateRun(t.Context(), in, ""))(t)
+	return (<-f.bench.submitted).MemoryMiB
+}
+
+// TestRunsLearnMemory: once a task was killed for its memory, the next ones of its kind begin with what it then needed,
+// rounded up: in its run, in later runs of the workflow and in plans, but not in another workflow, and not if they do
+// not request memory.
+func TestRunsLearnMemory(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	in, _ := taught(t, f)
 
 	made := newPlan()
-	made.Workflow = fan(2, 1)
+	made.Workflow = requesting(2, 100)
 	says := func() bool {
 		document := documentOf(t, must(f.CreatePlan(t.Context(), made, ""))(t))
 		return slices.ContainsFunc(document.Reasons, func(r string) bool { return strings.Contains(r, "tasks of t begin with 305 MiB: run 1 ") })
@@ -70,13 +92,44 @@ func TestRunsLearnMemory(t *testing.T) {
 		t.Error("a plan that must not learn has learned the memory")
 	}
 
-	must(f.CreateRun(t.Context(), in, ""))(t)
-	if job := <-f.bench.submitted; job.MemoryMiB != 305 {
-		t.Errorf("a later run begins with %d MiB, want 305", job.MemoryMiB)
+	if mib := begins(t, f, in); mib != 305 {
+		t.Errorf("a later run begins with %d MiB, want 305", mib)
+	}
+	unrequested := in
+	unrequested.Workflow = fan(2, 1)
+	if mib := begins(t, f, unrequested); mib != 0 {
+		t.Errorf("a task without a request gets %d MiB, want its share", mib)
 	}
 	in.Workflow = []byte(strings.Replace(string(in.Workflow), `"fan"`, `"other"`, 1))
-	must(f.CreateRun(t.Context(), in, ""))(t)
-	if job := <-f.bench.submitted; job.MemoryMiB != 0 {
-		t.Errorf("another workflow begins with %d MiB", job.MemoryMiB)
+	if mib := begins(t, f, in); mib != 100 {
+		t.Errorf("another workflow begins with %d MiB", mib)
+	}
+}
+
+// TestSharesAreNotLearned: a share of a worker that was too small says nothing about tasks that request memory, and a
+// fixed amount may be less than the share of the next worker.
+func TestSharesAreNotLearned(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	in := api.NewRun{Workflow: fan(1, 1), WorkflowName: "fan.json", Options: corral.RunOptions{Retries: 1}}
+	first := must(f.CreateRun(t.Context(), in, ""))(t)
+	for _, c := range []struct {
+		memory int // of the job
+		used   int64
+		cause  execution.Cause
+	}{{0, 200, execution.OverMemory}, {400, 300, ""}, {305, 290, ""}} {
+		job := <-f.bench.submitted
+		if job.MemoryMiB != c.memory {
+			t.Errorf("task %s.%d gets %d MiB, want %d", job.Tasks[0].ID, job.Tasks[0].Attempt, job.MemoryMiB, c.memory)
+		}
+		f.bench.used(t, job, c.used, c.cause)
+	}
+	if first = must(f.WaitRun(t.Context(), first.ID, time.Minute))(t); len(first.Report.LearnedMemory) > 0 {
+		t.Errorf("the run has learned %v", first.Report.LearnedMemory)
+	}
+	in.Workflow = requesting(1, 100)
+	if mib := begins(t, f, in); mib != 100 {
+		t.Errorf("a task that requests 100 MiB gets %d MiB", mib)
 	}
 }

@@ -24,8 +24,9 @@ func Remember(ctx context.Context, db *store.DB, owner string, in *api.NewRun, f
 }
 
 // remembered raises the memory of tasks to that with which the latest run of the owner's workflow of the same name
-// would begin tasks of their transformations, because some of its tasks were killed for their memory. It returns a
-// sentence about each transformation that it changed.
+// would begin tasks of their transformations, because some of its tasks were killed for their memory. A task without a
+// request keeps its share of its worker, which may be more. remembered returns a sentence about each transformation
+// that it changed.
 func remembered(ctx context.Context, db *store.DB, owner string, flow *workflow.Workflow) (raised []string, err error) {
 	rows, err := store.Read(ctx, db.Request(ctx), func(tx *store.Tx) ([]corral.Run, error) {
 		return tx.Runs(store.RunFilter{Filter: store.Filter{All: true, Owner: owner}, Learned: flow.Name})
@@ -43,7 +44,7 @@ func remembered(ctx context.Context, db *store.DB, owner string, flow *workflow.
 	said := map[string]string{}
 	for i, task := range profile.Tasks(flow) {
 		t, name := &flow.Tasks[i], task.Transformation
-		if m := learned[name]; m.MemoryMiB > t.MemoryMiB {
+		if m := learned[name]; t.MemoryMiB > 0 && m.MemoryMiB > t.MemoryMiB {
 			t.MemoryMiB = m.MemoryMiB
 			said[name] = fmt.Sprintf("tasks of %s begin with %d MiB: run %d learned this when some were killed for "+
 				"their memory", name, m.MemoryMiB, from[name])
