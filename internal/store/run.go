@@ -55,7 +55,6 @@ type RunFilter struct {
 	Cluster corral.ClusterID
 	States  []corral.RunState // in one of these
 	Labels  map[string]string // must contain all of these
-	Learned string            // a workflow: only runs of this name that learned memory; empty: all runs
 }
 
 // FreeRunDir returns a Conflict error if a directory belongs to a run that is not DELETED.
@@ -95,12 +94,20 @@ func (t *Tx) Runs(f RunFilter) ([]corral.Run, error) {
 		c.add("state in (select value from json_each(?))", string(states))
 	}
 	c.labels(f.Labels)
-	if f.Learned != "" {
-		c.add("workflow = ? and json_extract(report, '$.learned_memory') is not null", f.Learned)
-	}
 	f.All = f.All || slices.Contains(f.States, corral.RunDeleted)
 	c.filter(f.Filter)
 	return runs.list(t, c)
+}
+
+// LearnedRuns lists the latest runs of an owner's workflow that learned memory and are not DELETED: at most limit of
+// them, oldest first.
+func (t *Tx) LearnedRuns(owner, workflow string, limit int) ([]corral.Run, error) {
+	c := where("workflow = ? and json_extract(report, '$.learned_memory') is not null", workflow)
+	c.order = "id desc"
+	c.filter(Filter{Owner: owner, Page: Page{Limit: limit}})
+	latest, err := runs.list(t, c)
+	slices.Reverse(latest)
+	return latest, err
 }
 
 // MoveRun applies move to a run.

@@ -166,3 +166,44 @@ func TestRunsFilter(t *testing.T) {
 		})
 	}
 }
+
+// TestLearnedRuns: only the latest runs of the workflow that learned memory are listed, without DELETED ones.
+func TestLearnedRuns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	over := func(k int, workflow string, learned ...corral.LearnedMemory) corral.RunID {
+		r := w.newRun(fmt.Sprintf("/runs/%d", k))
+		r.Workflow = workflow
+		r = w.createRun(r)
+		w.write(func(tx *store.Tx) error {
+			_, err := tx.MoveRun(r.ID, corral.RunSucceed, "all tasks succeeded")
+			if err == nil {
+				_, err = tx.SetRun(r.ID, r.Tasks, &corral.RunReport{CPUs: 2, LearnedMemory: learned})
+			}
+			return err
+		})
+		return r.ID
+	}
+	some := corral.LearnedMemory{Transformation: "t", MemoryMiB: 300}
+	var want []corral.RunID
+	for k := range 6 {
+		want = append(want, over(k, "w", some))
+	}
+	over(6, "other", some)
+	over(7, "w")
+	w.write(func(tx *store.Tx) error {
+		_, err := tx.MoveRun(want[4], corral.RunRemove, "not wanted")
+		return err
+	})
+	w.view(func(tx *store.Tx) error {
+		rows, err := tx.LearnedRuns(actor, "w", 3)
+		var got []corral.RunID
+		for _, r := range rows {
+			got = append(got, r.ID)
+		}
+		if diff := cmp.Diff([]corral.RunID{want[2], want[3], want[5]}, got); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+		return nil
+	})
+}

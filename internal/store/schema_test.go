@@ -341,6 +341,7 @@ func TestLiveListsUseAnIndex(t *testing.T) {
 		{"select * from glideins where json_extract(labels, '$.plan') = '1' order by id", "glideins_plan"},
 		{"select * from glideins where json_extract(labels, '$.plan') = '1' and state <> 'DELETED' order by id", "glideins_plan"},
 		{"select * from runs where json_extract(labels, '$.plan') = '1' and state <> 'DELETED' order by id", "runs_plan"},
+		{"select * from runs where workflow = 'w' and json_extract(report, '$.learned_memory') is not null and state <> 'DELETED' and owner = 'a' order by id desc limit 20 + 0", "runs_memory"},
 		{"select glidein_id, started_at_ms, ended_at_ms, hosts, labels from jobs join glideins on glideins.id = glidein_id where jobs.site_id = 1 and jobs.kind = 'pilot' and started_at_ms is not null", "COVERING INDEX jobs_holdings"},
 		{"select count(*) from sites where owner = 'a' and state <> 'DELETED'", "INDEX sites_name"},
 		{"select count(*) from clusters where owner = 'a' and state <> 'DELETED'", "INDEX clusters_name"},

@@ -106,6 +106,18 @@ func TestRunsLearnMemory(t *testing.T) {
 	}
 }
 
+// TestMemoryIsForgotten: a run that was deleted teaches later ones nothing.
+func TestMemoryIsForgotten(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	in, first := taught(t, f)
+	must(f.RemoveRun(t.Context(), first.ID, false))(t)
+	if mib := begins(t, f, in); mib != 100 {
+		t.Errorf("after the run was deleted, another begins with %d MiB", mib)
+	}
+}
+
 // TestSharesAreNotLearned: a share of a worker that was too small says nothing about tasks that request memory, and a
 // fixed amount may be less than the share of the next worker.
 func TestSharesAreNotLearned(t *testing.T) {

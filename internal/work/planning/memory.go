@@ -29,7 +29,7 @@ func Remember(ctx context.Context, db *store.DB, owner string, in *api.NewRun, f
 // that it changed.
 func remembered(ctx context.Context, db *store.DB, owner string, flow *workflow.Workflow) (raised []string, err error) {
 	rows, err := store.Read(ctx, db.Request(ctx), func(tx *store.Tx) ([]corral.Run, error) {
-		return tx.Runs(store.RunFilter{Filter: store.Filter{All: true, Owner: owner}, Learned: flow.Name})
+		return tx.LearnedRuns(owner, flow.Name, mostLearned)
 	})
 	learned := map[string]corral.LearnedMemory{}
 	from := map[string]corral.RunID{}
