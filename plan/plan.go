@@ -93,11 +93,12 @@ func (g Goal) Planned(now time.Time) Goal {
 	return planned
 }
 
-// Asked holds the part of a request that restricts sites and pilots. Revisions of the plan obey it.
+// Asked holds the part of a request that revisions and the run of the plan obey.
 type Asked struct {
 	Sites []string `json:"sites,omitempty"`     // names; none: all sites that accept pilots
 	Shape int      `json:"host_cpus,omitempty"` // per host of each pilot; 0: the planner chooses
 	WhatIf
+	NoLearn bool `json:"no_learn,omitempty"` // without what earlier runs have measured and learned
 }
 
 // WhatIf holds values that override the known parameters of all sites.

@@ -28,7 +28,7 @@ func estimateFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "profile", Usage: "take estimates of tasks from `P`: a file, library:NAME, " +
 			"run:ID or the name of a stored profile; may be repeated"},
-		&cli.BoolFlag{Name: "no-learn", Usage: "do not use the runtimes measured in earlier runs"},
+		&cli.BoolFlag{Name: "no-learn", Usage: "do not use the runtimes and the memory measured in earlier runs"},
 	}
 }
 

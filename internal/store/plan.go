@@ -73,6 +73,15 @@ func (t *Tx) Budgeted(id corral.PlanID) (yes bool, err error) {
 	return yes, wrap.Errorf(err, "looking for the budget of plan %d", id)
 }
 
+// LearnsNothing reports whether a plan was requested without what earlier runs have learned. It reads only this part
+// of the document. A plan that does not exist, and one whose document is invalid JSON, was not.
+func (t *Tx) LearnsNothing(id corral.PlanID) (yes bool, err error) {
+	term, of := t.seesOwner("owner")
+	err = t.row("select exists (select 1 from plans where id = ? and case when json_valid(document) then "+
+		"document ->> '$.asked.no_learn' else 0 end and "+term+")", append([]any{id}, of...), &yes)
+	return yes, wrap.Errorf(err, "reading what was requested of plan %d", id)
+}
+
 // PlanRow returns the plan with this id, DELETED or not, without its document.
 func (t *Tx) PlanRow(id corral.PlanID) (corral.Plan, error) {
 	return briefPlans("(null)").one(t, id, "id = ?", id)

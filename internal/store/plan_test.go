@@ -62,6 +62,33 @@ func TestBudgeted(t *testing.T) {
 	}
 }
 
+// TestLearnsNothing: only a plan whose document records the request was made without earlier runs.
+func TestLearnsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	check := func(what string, id corral.PlanID, want bool) {
+		t.Helper()
+		w.view(func(tx *store.Tx) error {
+			if got, err := tx.LearnsNothing(id); err != nil || got != want {
+				t.Errorf("%s: %t, %v; want %t", what, got, err, want)
+			}
+			return nil
+		})
+	}
+	last := corral.PlanID(0)
+	for document, want := range map[string]bool{`{"asked":{"no_learn":true}}`: true, `{"asked":{"no_learn":false}}`: false,
+		`{"asked":{}}`: false, `{}`: false, `{`: false} {
+		p := w.createPlan(w.newPlan())
+		damage := fmt.Sprintf("pragma ignore_check_constraints = on; update plans set document = '%s' where id = %d", document, p.ID)
+		if _, err := raw(t, w.path).Exec(damage); err != nil {
+			t.Fatal(err)
+		}
+		check(document, p.ID, want)
+		last = max(last, p.ID)
+	}
+	check("a plan that does not exist", last+1, false)
+}
+
 // TestPlanMoves: a plan begins when it is provisioned, and can be removed only if it holds no pilots.
 func TestPlanMoves(t *testing.T) {
 	t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/plan"
 )
 
 // used ends a job's task, which used this much memory, or was killed for it.
@@ -115,6 +116,28 @@ func TestMemoryIsForgotten(t *testing.T) {
 	must(f.RemoveRun(t.Context(), first.ID, false))(t)
 	if mib := begins(t, f, in); mib != 100 {
 		t.Errorf("after the run was deleted, another begins with %d MiB", mib)
+	}
+}
+
+// TestRunsOfPlansThatDoNotLearn: a run does not learn the memory of its tasks if its plan was made without it.
+func TestRunsOfPlansThatDoNotLearn(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	in, _ := taught(t, f)
+	made := newPlan()
+	made.Workflow, made.Goal = in.Workflow, plan.Goal{}
+	for _, c := range []struct {
+		without bool
+		want    int
+	}{{false, 305}, {true, 100}} {
+		made.NoLearn = c.without
+		p := must(f.CreatePlan(t.Context(), made, ""))(t)
+		must(f.ProvisionPlan(t.Context(), p.ID))(t)
+		in.Labels = map[string]string{corral.PlanLabel: fmt.Sprint(p.ID)}
+		if mib := begins(t, f, in); mib != c.want {
+			t.Errorf("no-learn %t: the plan's run begins with %d MiB, want %d", c.without, mib, c.want)
+		}
 	}
 }
 

@@ -17,13 +17,11 @@ import (
 // there is no such plan, or its schedule was deleted with it, Runtimes returns nil. A schedule may take as much memory
 // as the workflow, so call Runtimes before the workflow is parsed.
 func Runtimes(ctx context.Context, db *store.DB, labels map[string]string) (map[string]time.Duration, error) {
-	id, err := strconv.ParseInt(labels[corral.PlanLabel], 10, 64)
-	if err != nil {
-		return nil, nil // the label does not name a plan
+	id, named := planOf(labels)
+	if !named {
+		return nil, nil
 	}
-	row, err := store.Read(ctx, db.Request(ctx), func(tx *store.Tx) (corral.Plan, error) {
-		return tx.Plan(corral.PlanID(id))
-	})
+	row, err := store.Read(ctx, db.Request(ctx), func(tx *store.Tx) (corral.Plan, error) { return tx.Plan(id) })
 	var runtimes map[string]time.Duration
 	if err == nil {
 		runtimes, err = provision.Runtimes(db, row)
@@ -32,6 +30,12 @@ func Runtimes(ctx context.Context, db *store.DB, labels map[string]string) (map[
 		return nil, nil
 	}
 	return runtimes, err
+}
+
+// planOf returns the plan that the labels of a run name.
+func planOf(labels map[string]string) (id corral.PlanID, named bool) {
+	n, err := strconv.ParseInt(labels[corral.PlanLabel], 10, 64)
+	return corral.PlanID(n), err == nil
 }
 
 // AsPlanned sets the estimates of a run's tasks to those with which its plan was made, regardless of their origin.

@@ -14,8 +14,17 @@ import (
 )
 
 // Remember raises the memory of a requested run's tasks to what earlier runs of the workflow have learned, see
-// remembered. If it changes flow, it removes the workflow's text from the request.
+// remembered. The run of a plan that was made without earlier runs remains unchanged. If Remember changes flow, it
+// removes the workflow's text from the request.
 func Remember(ctx context.Context, db *store.DB, owner string, in *api.NewRun, flow *workflow.Workflow) error {
+	if id, named := planOf(in.Labels); named {
+		without, err := store.Read(ctx, db.Request(ctx), func(tx *store.Tx) (bool, error) {
+			return tx.LearnsNothing(id)
+		})
+		if err != nil || without {
+			return err
+		}
+	}
 	raised, err := remembered(ctx, db, owner, flow)
 	if len(raised) > 0 {
 		in.Workflow = nil

@@ -186,10 +186,10 @@ func complete(made *plan.Plan, in api.NewPlan, sites []corral.Site, known plan.E
 // pilot start and end together, and hosts that cannot be released cost money.
 const partsToLetGo = 4
 
-// asked returns the parts of a request with which revisions must comply. sites are used only if the request names
-// sites.
+// asked returns the parts of a request with which revisions and the plan's run must comply. sites are used only if the
+// request names sites.
 func asked(in api.NewPlan, sites []corral.Site) plan.Asked {
-	a := plan.Asked{Shape: in.HostCPUs, WhatIf: in.WhatIf}
+	a := plan.Asked{Shape: in.HostCPUs, WhatIf: in.WhatIf, NoLearn: in.NoLearn}
 	if len(in.Sites) > 0 {
 		a.Sites = names(sites)
 	}
