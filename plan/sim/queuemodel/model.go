@@ -265,15 +265,6 @@ func (m *Model) Start(from time.Duration, p Request) (at time.Duration, ok bool)
 	return at, on != nil
 }
 
-// Starts returns the planned start of each waiting job, in the order of the look; it is negative for a job that never
-// starts. It returns nil if processors are counted.
-func (m *Model) Starts() (all []time.Duration) {
-	for _, j := range m.jobs {
-		all = append(all, j.start)
-	}
-	return all
-}
-
 // Room returns the number of cpus of the queue that nothing holds, or is planned to hold, over time. They may be on
 // several nodes.
 func (m *Model) Room() *slot.Profile {
