@@ -73,7 +73,8 @@ func cancelled(t *testing.T, slurm *gridsitetest.Slurm, jobs []string) {
 }
 
 // A pilot is asked for at two Slurms, of which somebody has the one for himself: the other's works, and what waits in
-// the full queue is withdrawn as soon as its workers are there, long before the run is over.
+// the full queue is withdrawn as soon as its workers are there, long before the run is over. The waits are given, because
+// a plan that looked at the queues would not ask at the full one.
 func TestHedgedPilotAtTwoSlurms(t *testing.T) {
 	t.Parallel()
 	full, free := useSlurm(t), startSlurm(t, "NODES=1")
@@ -98,7 +99,7 @@ func TestHedgedPilotAtTwoSlurms(t *testing.T) {
 	u.until("a full queue", time.Minute, func() bool { return strings.Contains(queue(t, full), " R ") })
 	file := u.workflow("fanned", u.behind("gate", 1, steps(12, time.Second))...)
 	run := u.must("run", file, "--auto", "--hedge", "--site", "full", "--site", "free", "--shape", "1", "--objective", "cost",
-		"-d", "-q")
+		"--queue-wait", "10s", "-d", "-q")
 	var first, second corral.Glidein
 	u.until("a withdrawal", 2*time.Minute, func() bool {
 		for _, g := range read[[]corral.Glidein](u, "glidein", "list", "--all", "-l", "plan="+u.run(run).Labels["plan"]) {

@@ -42,45 +42,9 @@ func Glidein(tx *store.Tx, p GlideinRequest) (corral.Glidein, error) {
 		if err == nil && !slices.Contains(p.Labels, corral.PlanLabel) { // of a plan: see Reserve
 			err = affordable(tx, p.Site, g)
 		}
-		// Plans, ensembles and scales count what is held themselves, and what is held later is not known.
-		if err == nil && len(p.Labels) == 0 && !g.NotBefore.After(tx.Now()) {
-			err = roomy(tx, p, g)
-		}
 		return err
 	}
 	return admitted(tx, c, func() (corral.Glidein, error) { return tx.CreateGlidein(g) })
-}
-
-// roomy returns a Conflict error for a glidein at a site without a batch system if its hosts and those of the site's
-// other glideins need more cpus or memory than the site's machine has: no queue would keep it waiting until there is
-// room.
-func roomy(tx *store.Tx, p GlideinRequest, g corral.Glidein) error {
-	machine := request.Machine(p.Site, p.Machine)
-	if !p.Site.System().Queueless || machine.CPUs == 0 {
-		return nil
-	}
-	held, err := tx.Held(p.Site.ID)
-	if err != nil {
-		return err
-	}
-	left := corral.Resources{CPUs: machine.CPUs, MemoryMiB: request.OrUnlimited(machine.MemoryMiB)}
-	for _, r := range held {
-		left = left.Minus(r)
-	}
-	for _, of := range []struct {
-		field, what string
-		needs, has  int
-	}{
-		{"cpus", "cpus", g.Hosts * g.CPUs, max(0, left.CPUs)},
-		{"memory_mib", "MiB of memory", g.Hosts * g.MemoryMiB, max(0, left.MemoryMiB)},
-	} {
-		if of.needs > of.has {
-			err = corral.ErrorAt(corral.Conflict, of.field, "its hosts need %d %s together, but other glideins leave "+
-				"%d of the machine (`corral glidein list`)", of.needs, of.what, of.has)
-			return atSite(p.Site, err)
-		}
-	}
-	return nil
 }
 
 // Adopt creates the glidein of a pilot that runs at its site although corrald has no record of it. It does not check

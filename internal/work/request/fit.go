@@ -87,13 +87,13 @@ func fitMachine(g *corral.Glidein, site corral.Site, machine corral.SiteQueue) e
 		return k.err
 	}
 	k.unsatisfiable(g.CPUs > machine.CPUs, "cpus", "each host needs %d; %s has %d", g.CPUs, what, machine.CPUs)
-	k.unsatisfiable(g.Hosts*g.CPUs > machine.CPUs, "hosts", "%d hosts with %d cpus each; %s, which all of them are, "+
-		"has %d", g.Hosts, g.CPUs, what, machine.CPUs)
 	k.unsatisfiable(g.Hosts*g.MemoryMiB > machine.MemoryMiB && machine.MemoryMiB > 0, "memory_mib",
 		"%d hosts with %d MiB each; %s, which all of them are, has %d MiB",
 		g.Hosts, g.MemoryMiB, what, machine.MemoryMiB)
-	// If the request does not set the memory, each host gets a share in proportion to its cpus.
-	defaultMemory(g, max(1, machine.MemoryMiB*g.CPUs/machine.CPUs))
+	// If the request does not set the memory, each host gets a share in proportion to its cpus. If the hosts together
+	// request more cpus than the machine has, the shares are relative to the requested cpus, so that they still add up
+	// to the machine's memory.
+	defaultMemory(g, max(1, machine.MemoryMiB*g.CPUs/max(machine.CPUs, g.Hosts*g.CPUs)))
 	return k.err
 }
 

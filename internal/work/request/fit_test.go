@@ -121,7 +121,7 @@ func TestGlideinIsWithinMachine(t *testing.T) {
 			Shape: corral.Shape{Hosts: 1, CPUs: 3}}, place: "cpus", says: "this machine has 2"},
 		{name: "far", site: far, g: corral.Glidein{Shape: corral.Shape{Hosts: 2, CPUs: 4}}, memory: 8000},
 		{name: "more hosts than cpus", site: far, g: corral.Glidein{
-			Shape: corral.Shape{Hosts: 9, CPUs: 1}}, place: "hosts", says: "the machine of site far, which all of them are, has 8"},
+			Shape: corral.Shape{Hosts: 16, CPUs: 1}}, memory: 1000},
 		{name: "more than far", site: far, g: corral.Glidein{
 			Shape: corral.Shape{Hosts: 1, CPUs: 9}}, place: "cpus", says: "the machine of site far has 8"},
 		{name: "memory", site: far, g: corral.Glidein{
