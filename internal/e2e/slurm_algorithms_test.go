@@ -98,11 +98,12 @@ func TestHedgedPilotAtTwoSlurms(t *testing.T) {
 	}
 	u.until("a full queue", time.Minute, func() bool { return strings.Contains(queue(t, full), " R ") })
 	file := u.workflow("fanned", u.behind("gate", 1, steps(12, time.Second))...)
-	run := u.must("run", file, "--auto", "--hedge", "--site", "full", "--site", "free", "--shape", "1", "--objective", "cost",
-		"--queue-wait", "10s", "-d", "-q")
+	made := u.must("plan", file, "--hedge", "--site", "full", "--site", "free", "--shape", "1", "--objective", "cost",
+		"--queue-wait", "10s", "--default-runtime", "1s", "--apply", "-q")
+	run := u.must("run", file, "--label", "plan="+made, "-d", "-q")
 	var first, second corral.Glidein
 	u.until("a withdrawal", 2*time.Minute, func() bool {
-		for _, g := range read[[]corral.Glidein](u, "glidein", "list", "--all", "-l", "plan="+u.run(run).Labels["plan"]) {
+		for _, g := range read[[]corral.Glidein](u, "glidein", "list", "--all", "-l", "plan="+made) {
 			switch g.Labels["pilot"] {
 			case "0":
 				first = g
@@ -128,15 +129,15 @@ func TestHedgedPilotAtTwoSlurms(t *testing.T) {
 	u.let("gate")
 	u.must("runs", "wait", run, "--timeout", "5m")
 	wantOutputs(t, u.run(run).Dir, 12)
-	made := read[struct {
+	whole := read[struct {
 		Plan plan.Plan `json:"plan"`
-	}](u, "plan", "show", u.run(run).Labels["plan"]).Plan
-	if len(made.Pilots) != 2 || len(plan.Hedged(made.Pilots)) != 1 {
-		t.Errorf("pilots of the plan: %+v", made.Pilots)
+	}](u, "plan", "show", made).Plan
+	if len(whole.Pilots) != 2 || len(plan.Hedged(whole.Pilots)) != 1 {
+		t.Errorf("pilots of the plan: %+v", whole.Pilots)
 	}
-	t.Logf("its price: %q", made.Reasons)
+	t.Logf("its price: %q", whole.Reasons)
 	cancelled(t, full, []string{strings.TrimSpace(string(out))})
-	u.must("plan", "release", u.run(run).Labels["plan"], "--wait")
+	u.must("plan", "release", made, "--wait")
 	u.until("empty queues", time.Minute, func() bool { return queue(t, full)+queue(t, free) == "" })
 	u.must("down")
 	u.wantNothingAt(full, sshd, root)
