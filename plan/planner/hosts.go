@@ -240,7 +240,7 @@ func (p *planning) shareOf(s *plan.Site, cpus int, needs []corral.Resources) (sh
 }
 
 // hostOn returns a host of a given number of cpus on which each of the needs fits, with its share of a node's memory
-// and, if a task needs one, of its GPUs; ok is false if there is no such node.
+// and, if a task needs one, of its GPUs; ok is false if no node has room for it.
 func hostOn(s *plan.Site, cpus int, needs []corral.Resources) (host corral.Resources, ok bool) {
 	var most corral.Resources
 	for _, n := range needs {

@@ -8,7 +8,7 @@ import (
 const mostMemoryMiB = 1 << 40
 
 // A sizing holds what is known about the memory of one kind of task, see kindOf. It derives next and starts from sizes
-// only after these have changed, because both are read for every waiting job.
+// only after these have changed, because each waiting job reads both.
 type sizing struct {
 	sizes  profile.Sizes
 	lowest int         // the lowest limit that a task exceeded; 0: none has

@@ -3,7 +3,7 @@
 // times and no others arrive. It is the one model behind slots, prices, waits, ranks, second pilots and plans.
 //
 // A Model is made from one look at a queue (corral.Backlog). It knows nodes by name with their cpus and memory, jobs
-// that share no node, begin times, dependencies, arrays with a limit of running jobs, reservations and maintenance, and
+// on whole nodes, begin times, dependencies, arrays with a limit of running jobs, reservations and maintenance, and
 // partitions that share nodes. It does not know features and priorities that change with time. If the look has no
 // nodes, or the queue is too large to plan it on nodes, processors are counted (plan/sim/queue); Notes name this.
 //

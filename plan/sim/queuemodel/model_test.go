@@ -50,7 +50,7 @@ func busy() corral.Backlog {
 	return b
 }
 
-// Jobs that share no node start when the real Slurm starts them, and hold all cpus of their nodes.
+// Jobs on whole nodes start when the real Slurm starts them, and hold all cpus of their nodes.
 func TestWholeNodes(t *testing.T) {
 	t.Parallel()
 	q := queuemodel.Of(busy())
